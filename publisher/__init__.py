@@ -1,0 +1,3 @@
+"""A publish gate for software releases."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,240 @@
+"""Amazon S3: the staging and the public bucket, by single requests whose conditions the store enforces."""
+
+import hashlib
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from publisher.core.digests import Digest, parse_base64, to_base64
+from publisher.core.plan import Version
+from publisher.core.profile import Delivery
+from publisher.core.snapshot import Copied, Described
+from publisher.errors import AccessDeniedError, ConflictError, GoneError, StoreError
+from publisher.ports import ReadObject
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+T = TypeVar("T")
+
+MAX_SMALL_BYTES = 16 * 1024**2
+"""The most that is read into memory at once; a hand-over of 100,000 files has 14 MB."""
+
+_CHUNK = 1024**2
+_ABSENT = {"404", "NoSuchKey", "NoSuchVersion", "NotFound"}
+_DENIED = {
+    "403",
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "InvalidToken",
+}
+# 409 ConditionalRequestConflict: two conditional writes met; the loser reads back and judges.
+_CONFLICT = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict"}
+
+
+class _Condition(TypedDict, total=False):
+    IfNoneMatch: str
+
+
+class _Which(TypedDict, total=False):
+    VersionId: str
+
+
+def make_client(region: str, connections: int) -> "S3Client":
+    """Make a client with the usual credential chain, retries and as many connections as threads."""
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": 5},
+        max_pool_connections=connections,
+        user_agent_extra="publish-gate",
+        connect_timeout=10,
+        read_timeout=120,
+    )
+    return boto3.session.Session().client("s3", region_name=region, config=config)
+
+
+class S3Bucket:
+    """A versioned bucket, read."""
+
+    def __init__(self, client: "S3Client", name: str) -> None:
+        self.name = name
+        self._client = client
+
+    def list_keys(self, prefix: str) -> tuple[str, ...]:
+        """List every key under `prefix`, in order, however many pages that takes."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
+        with self._translate(f"list {prefix}*"):
+            return tuple(
+                found["Key"] for page in pages for found in page.get("Contents", []) if "Key" in found
+            )
+
+    def describe(self, key: str) -> Described | None:
+        """Describe the current version of `key`, or answer None if there is none."""
+        return self._unless_absent(key, lambda: self._describe(key))
+
+    def read(self, key: str) -> ReadObject | None:
+        """Read the current version of a small object, or answer None if there is none."""
+        return self._unless_absent(key, lambda: self._read(key))
+
+    def compute_digest(self, version: Version) -> Digest:
+        """Stream exactly this version and compute its digest."""
+        with self._translate(f"read {version.key}"):
+            answer = self._client.get_object(Bucket=self.name, Key=version.key, VersionId=version.version_id)
+            digest = hashlib.sha256()
+            for chunk in answer["Body"].iter_chunks(_CHUNK):
+                digest.update(chunk)
+        return Digest(digest.hexdigest())
+
+    def now(self) -> datetime:
+        """Ask the store for its time."""
+        with self._translate("look at the bucket"):
+            return _read_date(self._client.head_bucket(Bucket=self.name))
+
+    def _describe(self, key: str, version_id: str | None = None) -> Described:
+        which: _Which = {"VersionId": version_id} if version_id else {}
+        answer = self._client.head_object(Bucket=self.name, Key=key, ChecksumMode="ENABLED", **which)
+        return Described(
+            version=Version(key, answer.get("VersionId", "null"), answer["ETag"]),
+            size=answer["ContentLength"],
+            modified=answer["LastModified"],
+            digest=parse_base64(answer.get("ChecksumSHA256", "-")),
+        )
+
+    def _read(self, key: str) -> ReadObject:
+        answer = self._client.get_object(Bucket=self.name, Key=key)
+        if answer["ContentLength"] > MAX_SMALL_BYTES:
+            answer["Body"].close()
+            raise StoreError(
+                f"{key} has {answer['ContentLength']:,} bytes, at most {MAX_SMALL_BYTES:,} were expected",
+                "look at what was uploaded under that name",
+            )
+        return ReadObject(
+            data=answer["Body"].read(),
+            version_id=answer.get("VersionId", "null"),
+            etag=answer["ETag"],
+            modified=answer["LastModified"],
+            now=_read_date(answer),
+        )
+
+    def _unless_absent(self, key: str, work: Callable[[], T]) -> T | None:
+        try:
+            with self._translate(f"read {key}"):
+                return work()
+        except GoneError:
+            return None
+
+    @contextmanager
+    def _translate(self, act: str) -> Generator[None]:
+        """Turn SDK errors into ours, by code; refused access is never taken for absence."""
+        try:
+            yield
+        except ClientError as error:
+            raise _translate_error(error, f"cannot {act} in {self.name}") from error
+        except BotoCoreError as error:
+            raise StoreError(f"cannot {act} in {self.name}: {error}") from error
+
+
+class S3Staging(S3Bucket):
+    """The staging bucket."""
+
+    def upload(self, key: str, path: Path, digest: Digest) -> None:
+        """Store a file in one request; the store itself refuses bytes that do not match `digest`."""
+        with self._translate(f"upload {key}"), path.open("rb") as file:
+            self._client.put_object(Bucket=self.name, Key=key, Body=file, ChecksumSHA256=to_base64(digest))
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store a small text, whatever was there before."""
+        with self._translate(f"write {key}"):
+            self._client.put_object(Bucket=self.name, Key=key, Body=data, ChecksumAlgorithm="SHA256")
+
+    def mark_deleted(self, key: str) -> None:
+        """Put a delete marker over `key`; its versions stay."""
+        with self._translate(f"delete {key}"):
+            self._client.delete_object(Bucket=self.name, Key=key)
+
+    def create(self, key: str, data: bytes) -> str:
+        """Store a small object where there is none, and answer its ETag."""
+        with self._translate(f"create {key}"):
+            return self._client.put_object(
+                Bucket=self.name, Key=key, Body=data, ChecksumAlgorithm="SHA256", IfNoneMatch="*"
+            )["ETag"]
+
+    def replace(self, key: str, data: bytes, etag: str) -> str:
+        """Store a small object over the version with `etag`, and answer the new ETag."""
+        with self._translate(f"replace {key}"):
+            return self._client.put_object(
+                Bucket=self.name, Key=key, Body=data, ChecksumAlgorithm="SHA256", IfMatch=etag
+            )["ETag"]
+
+
+class S3Public(S3Bucket):
+    """The public bucket. Every copy is one CopyObject, so that it is whole, pinned and made by the store."""
+
+    def __init__(self, client: "S3Client", name: str, staging: str) -> None:
+        super().__init__(client, name)
+        self._staging = staging
+
+    def copy_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a staged version to `key`, over whatever is there."""
+        try:
+            return self._copy(self._staging, source, key, delivery, {})
+        except ConflictError as error:
+            raise GoneError(f"{source.key} is no longer the pinned version") from error
+
+    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a staged version to `key`, which must not exist."""
+        return self._copy(self._staging, source, key, delivery, {"IfNoneMatch": "*"})
+
+    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a pending version of this bucket to `key`, which must not exist."""
+        return self._copy(self.name, source, key, delivery, {"IfNoneMatch": "*"})
+
+    def _copy(
+        self, bucket: str, source: Version, key: str, delivery: Delivery, condition: _Condition
+    ) -> Copied:
+        with self._translate(f"copy {source.key} to {key}"):
+            answer = self._client.copy_object(
+                Bucket=self.name,
+                Key=key,
+                CopySource={"Bucket": bucket, "Key": source.key, "VersionId": source.version_id},
+                CopySourceIfMatch=source.etag,
+                ChecksumAlgorithm="SHA256",
+                MetadataDirective="REPLACE",
+                ContentType=delivery.content_type,
+                CacheControl=delivery.cache_control,
+                TaggingDirective="REPLACE",
+                StorageClass="STANDARD",
+                **condition,
+            )
+            result = answer["CopyObjectResult"]
+            digest = parse_base64(result.get("ChecksumSHA256", "-"))
+            version = Version(key, answer.get("VersionId", "null"), result.get("ETag", ""))
+            if digest is None:
+                # Not every store tells the checksum of a copy in its answer; one HEAD does.
+                digest = self._describe(key, version.version_id).digest
+        return Copied(version, digest)
+
+
+def _translate_error(error: ClientError, what: str) -> StoreError:
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    message = f"{what}: {code} {error.response.get('Error', {}).get('Message', '')}".rstrip()
+    if code in _ABSENT:
+        return GoneError(message)
+    if code in _CONFLICT:
+        return ConflictError(message)
+    if code in _DENIED:
+        return AccessDeniedError(message, "check which credentials are in use: aws sts get-caller-identity")
+    return StoreError(message)
+
+
+def _read_date(answer: Mapping[str, Any]) -> datetime:
+    """Read the store's time from an answer's Date header."""
+    return parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"]).astimezone(UTC)

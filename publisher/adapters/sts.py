@@ -1,0 +1,33 @@
+"""AWS STS: whose credentials are in use."""
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from publisher.errors import AccessDeniedError
+
+
+class StsIdentity:
+    """The caller's identity, asked once."""
+
+    def __init__(self, region: str) -> None:
+        self._region = region
+        self._arn = ""
+
+    def who(self) -> str:
+        """Give the ARN of the credentials in use.
+
+        Raises:
+            AccessDeniedError: There are none, or they are not (or no longer) valid.
+        """
+        if not self._arn:
+            try:
+                config = Config(retries={"mode": "standard", "total_max_attempts": 5})
+                client = boto3.session.Session().client("sts", region_name=self._region, config=config)
+                self._arn = client.get_caller_identity()["Arn"]
+            except (ClientError, BotoCoreError) as error:
+                raise AccessDeniedError(
+                    f"the AWS credentials in use are not valid: {error}",
+                    "log in again, or set AWS_PROFILE to the profile of your role",
+                ) from error
+        return self._arn

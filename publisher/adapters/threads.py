@@ -1,0 +1,25 @@
+"""Runs independent requests side by side on threads."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Threads:
+    """A bounded pool for each `map`; the first error ends it, after the requests already under way."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do `work` on every item and answer in their order."""
+        with ThreadPoolExecutor(max_workers=self._count) as pool:
+            futures = [pool.submit(work, item) for item in items]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise

@@ -1,0 +1,191 @@
+"""`publisher promote`: decide, show, ask, then make everything public; run again, it finishes."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from publisher.core.decide import Author, Decision, NothingToDo, Refused, plan_promotion
+from publisher.core.plan import Plan, find_plan
+from publisher.core.profile import Release
+from publisher.core.promotions import Mark, Phase
+from publisher.core.refusals import Refusal, Waiver
+from publisher.core.snapshot import Snapshot, Unfinished, select_live
+from publisher.errors import Exit, PublisherError, UnfinishedError
+from publisher.workflow.gather import find_moved, gather
+from publisher.workflow.lease import LeaseHolder, hold_lease
+from publisher.workflow.releases import parse_releases
+from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, Run, run_steps
+from publisher.workflow.world import World
+
+Confirm = Callable[[Decision], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class PromoteRequest:
+    """What the release manager asks for. `plan` pins the digest of a plan reviewed earlier."""
+
+    releases: tuple[str, ...]
+    waivers: tuple[Waiver, ...] = ()
+    plan: str | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What a promotion did. `finished` names earlier promotions that it brought to their end."""
+
+    plan: Plan | None
+    finished: tuple[str, ...]
+    already_public: int
+    streamed: int
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a dry run would do. `unfinished` names live promotions that would be finished first."""
+
+    decision: Decision | None
+    unfinished: tuple[str, ...]
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class NotPromoted:
+    """Why nothing was written; `finished` as in `Promoted`."""
+
+    refusals: tuple[Refusal, ...]
+    finished: tuple[str, ...] = ()
+    status: Exit = Exit.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The release manager was asked and said no."""
+
+    status: Exit = Exit.FAILED
+
+
+Outcome = Promoted | Planned | NotPromoted | Declined
+
+
+def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
+    """Promote the requested releases in one promotion, finishing first what an earlier run left live.
+
+    Raises:
+        UsageError: A name is no release of this project.
+        LeaseError: Another holds the lease.
+        UnfinishedError: Something is public and not everything is done; running again finishes it.
+    """
+    releases = parse_releases(world.profile, request.releases)
+    author = Author(world.identity.who(), world.new_id(), world.staging.now())
+    snapshot = gather(world, releases)
+    live = tuple(promotion.plan.id for promotion in _find_live(snapshot, releases))
+    if request.dry_run and live:
+        return Planned(None, live)
+    if live:
+        with hold_lease(world, f"finish {', '.join(request.releases)}") as lease:
+            _finish(world, lease, request.releases, author.who)
+        snapshot = gather(world, releases)
+    _warn_of_others(world, snapshot)
+    decision = plan_promotion(snapshot, world.profile, request.waivers, author)
+    if isinstance(decision, Refused):
+        return NotPromoted(decision.refusals, live)
+    if isinstance(decision, NothingToDo):
+        return Promoted(None, live, decision.public, 0)
+    if request.plan is not None and request.plan != decision.plan.digest:
+        return NotPromoted((_refuse_moved_plan(request.plan, decision.plan.digest),), live)
+    if request.dry_run:
+        return Planned(decision, ())
+    if not confirm(decision):
+        return Declined()
+    with hold_lease(world, f"promote {', '.join(request.releases)}") as lease:
+        return _promote(world, lease, request, decision, live)
+
+
+def _promote(
+    world: World, lease: LeaseHolder, request: PromoteRequest, shown: Decision, finished: tuple[str, ...]
+) -> Outcome:
+    """Decide again now that nobody else can promote, and go through with exactly what was shown."""
+    releases = parse_releases(world.profile, request.releases)
+    author = Author(shown.plan.who, shown.plan.id, world.staging.now())
+    snapshot = gather(world, releases)
+    decision = plan_promotion(snapshot, world.profile, request.waivers, author)
+    if isinstance(decision, Refused):
+        return NotPromoted(decision.refusals, finished)
+    if isinstance(decision, NothingToDo) or _find_live(snapshot, releases):
+        return NotPromoted((_refuse_overtaken(shown.plan),), finished)
+    if decision.plan.digest != shown.plan.digest:
+        return NotPromoted((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
+    run = Run(world, lease, _store_plan(world, lease, decision.plan, snapshot), author.who)
+    run_steps(run, BEFORE_LIVE)
+    world.observer.step("go live", f"promotion {run.plan.id}")
+    moved = find_moved(world, run.plan.looks)
+    if moved:
+        return NotPromoted(tuple(_refuse_moved(key) for key in moved), finished)
+    lease.go_live(run.plan.id)
+    _complete(run)
+    streamed = decision.streamed + run.streamed
+    return Promoted(run.plan, finished, decision.skipped, streamed)
+
+
+def _finish(world: World, lease: LeaseHolder, releases: Iterable[str], who: str) -> None:
+    """Finish from the plans alone: staging may have expired and the profile may have changed since."""
+    for promotion in select_live(world.state.read_unfinished(None), releases):
+        _complete(Run(world, lease, promotion.plan, who))
+
+
+def _complete(run: Run) -> None:
+    """Do what is left of a live promotion; whatever goes wrong now, something is public."""
+    try:
+        run_steps(run, AFTER_LIVE)
+    except PublisherError as error:
+        raise UnfinishedError(
+            f"promotion {run.plan.id} is live and not finished: {error}",
+            error.next_step or "run the same command again",
+        ) from error
+
+
+def _store_plan(world: World, lease: LeaseHolder, plan: Plan, snapshot: Snapshot) -> Plan:
+    """Go on with an earlier plan that is the same in everything; abandon those that are not."""
+    earlier = [
+        promotion.plan
+        for promotion in snapshot.unfinished
+        if not promotion.live and promotion.plan.names() & plan.names()
+    ]
+    same = find_plan(plan, earlier)
+    for other in earlier:
+        if other != same:
+            lease.check()
+            reason = f"the intent is now {plan.digest}"
+            world.state.mark(Phase.ABANDONED, Mark(1, other.id, plan.who, plan.when, reason))
+    if same:
+        return same
+    lease.check()
+    world.state.write_plan(plan)
+    return plan
+
+
+def _find_live(snapshot: Snapshot, releases: Iterable[Release]) -> list[Unfinished]:
+    return select_live(snapshot.unfinished, (release.name for release in releases))
+
+
+def _warn_of_others(world: World, snapshot: Snapshot) -> None:
+    for promotion in snapshot.live():
+        names = ", ".join(sorted(promotion.plan.names()))
+        world.observer.warn(
+            f"a promotion of {names} is live and not finished; run: publisher promote {names}"
+        )
+
+
+def _refuse_moved_plan(pinned: str, found: str) -> Refusal:
+    return Refusal("plan", pinned, found, pinned, "review the plan again: publisher promote --dry-run")
+
+
+def _refuse_overtaken(plan: Plan) -> Refusal:
+    return Refusal(
+        "plan", plan.digest, "another promotion of it meanwhile", "none", "run the same command again"
+    )
+
+
+def _refuse_moved(key: str) -> Refusal:
+    return Refusal("moved", key, "another version than the plan's", "no change since the plan", "run again")

@@ -1,0 +1,188 @@
+"""The decision: from a snapshot of the world to a plan, to every refusal at once, or to nothing to do."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from publisher.core import keys, sums
+from publisher.core.assess import Assessment, Delivered, assess_release, is_settled
+from publisher.core.digests import Digest
+from publisher.core.plan import SCHEMA, Look, Plan, PlannedFile, PlannedRelease
+from publisher.core.profile import Profile, Release
+from publisher.core.refusals import Refusal, Waiver, apply_waivers
+from publisher.core.snapshot import ReleaseSnapshot, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing may be written, every reason of it."""
+
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToDo:
+    """Everything staged is public already."""
+
+    public: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A plan, and how many of the delivered files are public already."""
+
+    plan: Plan
+    skipped: int
+    streamed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who plans, with which new promotion id, at what time of the store."""
+
+    who: str
+    id: str
+    when: datetime
+
+
+def plan_promotion(
+    snapshot: Snapshot, profile: Profile, waivers: tuple[Waiver, ...], author: Author
+) -> Decision | NothingToDo | Refused:
+    """Decide what promoting the snapshot's releases would publish, or why it must not happen.
+
+    A key that is public with the staged digest needs no step, so promoting twice is safe. A release that
+    was promoted before and has nothing new staged is left alone, whatever is held or missing by now.
+    Live promotions of these releases must be finished before this is asked.
+    """
+    published = snapshot.published()
+    pending = [release for release in snapshot.releases if not is_settled(release, published)]
+    settled = sum(
+        len(release.roles) and _count(release) for release in snapshot.releases if release not in pending
+    )
+    if not pending:
+        return NothingToDo(settled)
+    assessments = [assess_release(release, profile, published) for release in pending]
+    refusals = [
+        *_refuse_project(snapshot, profile, [release.release for release in pending]),
+        *(refusal for assessment in assessments for refusal in assessment.all_refusals()),
+        *_refuse_conflicts(assessments, snapshot.public_names | published.keys()),
+    ]
+    standing, waived = apply_waivers(refusals, waivers)
+    if standing:
+        return Refused(standing)
+    files = tuple(_plan_files(assessments, published))
+    delivered = [item for assessment in assessments for item in assessment.delivered()]
+    if not files:
+        return NothingToDo(settled + len(delivered))
+    plan = Plan(
+        schema=SCHEMA,
+        id=author.id,
+        releases=tuple(_plan_release(release, snapshot) for release in pending),
+        files=files,
+        looks=tuple(look for release in pending for look in _looks(release)),
+        waivers=waivers,
+        waived=waived,
+        profile=profile.name,
+        profile_digest=profile.digest,
+        who=author.who,
+        when=author.when,
+    )
+    return Decision(
+        plan,
+        skipped=settled + len(delivered) - len(files),
+        streamed=sum(item.stored.size for item in delivered if item.stored.streamed),
+    )
+
+
+def state_key(release: str) -> str:
+    """Give the key of a release's state in the staging bucket."""
+    return f"_state/releases/{release}.json"
+
+
+def hold_key(role: str, release: str) -> str:
+    """Give the key of a role's hold in the staging bucket."""
+    return f"_hold/{role}/{release}"
+
+
+def _count(release: ReleaseSnapshot) -> int:
+    return sum(len(staging.objects) for staging in release.roles.values()) + len(release.rm)
+
+
+def _refuse_project(snapshot: Snapshot, profile: Profile, releases: Iterable[Release]) -> Iterator[Refusal]:
+    for release in releases:
+        yield from profile.refuse_series(release, snapshot.today)
+    for role in profile.roles:
+        if role not in snapshot.provisioned:
+            yield Refusal(
+                "provision",
+                role,
+                "a role of the profile without credentials",
+                f"one of {', '.join(sorted(snapshot.provisioned))}",
+                "ops adds the role to the stack and runs: pulumi up",
+            )
+
+
+def _refuse_conflicts(assessments: Iterable[Assessment], present: Iterable[str]) -> Iterator[Refusal]:
+    claims: dict[str, list[str]] = {}
+    for assessment in assessments:
+        for item in assessment.delivered():
+            claims.setdefault(item.expected.key, []).append(assessment.snapshot.release.name)
+    for key, other, why in keys.find_conflicts(claims, present):
+        yield Refusal(
+            "key", key, f"{other}: {why}", "keys that can stand beside each other", "rename the file"
+        )
+    for key, releases in claims.items():
+        if len(releases) > 1:
+            yield Refusal(
+                "key",
+                key,
+                f"it in {' and '.join(releases)}",
+                "each key in one release",
+                "put {release} into the key's template in the profile",
+            )
+
+
+def _plan_files(assessments: Iterable[Assessment], published: Mapping[str, Digest]) -> Iterator[PlannedFile]:
+    for assessment in assessments:
+        for item in assessment.delivered():
+            if item.expected.key not in published:
+                yield _plan_file(item, assessment.snapshot.release.name)
+
+
+def _plan_file(item: Delivered, release: str) -> PlannedFile:
+    expected, stored = item.expected, item.stored
+    return PlannedFile(
+        key=expected.key,
+        release=release,
+        role=expected.role,
+        digest=stored.digest,
+        size=stored.size,
+        source=stored.version,
+        delivery=expected.delivery,
+        sign=expected.sign,
+        artifact=expected.artifact,
+        row=expected.row,
+    )
+
+
+def _plan_release(release: ReleaseSnapshot, snapshot: Snapshot) -> PlannedRelease:
+    name = release.release.name
+    live = [
+        planned.number
+        for promotion in snapshot.live()
+        for planned in promotion.plan.releases
+        if planned.name == name
+    ]
+    number = 1 + max([*release.numbers, *live], default=0)
+    state = release.state
+    return PlannedRelease(name, state.commit if state else None, state.attempt if state else 0, number)
+
+
+def _looks(release: ReleaseSnapshot) -> Iterator[Look]:
+    name = release.release.name
+    yield Look(state_key(name), release.state_version)
+    for role, staging in sorted(release.roles.items()):
+        prefix = f"{role}/{name}"
+        yield Look(f"{prefix}/{sums.NAME}", staging.sums and staging.sums.version_id)
+        yield Look(f"{prefix}/{sums.COMMIT_NAME}", staging.commit and staging.commit.version_id)
+        yield Look(hold_key(role, name), staging.hold and staging.hold.version_id)

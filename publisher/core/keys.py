@@ -1,0 +1,62 @@
+"""Public keys: which names may become URLs, and which sets of names may stand side by side."""
+
+import re
+from collections.abc import Iterable
+from itertools import accumulate
+
+MAX_BYTES = 480
+"""A key has to fit a CDN store's 512 bytes together with the prefix that the gate puts before it."""
+
+_SEGMENT = re.compile(r"[A-Za-z0-9._+-]+")
+
+
+def find_problem(key: str) -> str | None:
+    """Say why `key` may not be public, or answer None if it may."""
+    if len(key.encode()) > MAX_BYTES:
+        return f"it has {len(key.encode())} bytes, {MAX_BYTES} are allowed"
+    for segment in key.split("/"):
+        if segment == "":
+            return "it has an empty segment (a leading, trailing or double slash)"
+        if segment in {".", ".."}:
+            return f"it has a {segment!r} segment"
+        if not _SEGMENT.fullmatch(segment):
+            bad = "".join(sorted(set(re.sub(_SEGMENT, "", segment))))
+            return f"it has {bad!r}; letters, digits and . _ + - are allowed in a segment"
+    return None
+
+
+def parents(key: str) -> tuple[str, ...]:
+    """List the folders above `key`, outermost first, without trailing slashes."""
+    return tuple(accumulate(key.split("/")[:-1], lambda above, segment: f"{above}/{segment}"))
+
+
+def find_conflicts(wanted: Iterable[str], present: Iterable[str]) -> tuple[tuple[str, str, str], ...]:
+    """Find `wanted` keys that cannot stand beside the other ones.
+
+    Two keys that differ only in case collide on the disks of people who mirror the site; a key that is
+    another's folder cannot be mirrored at all.
+
+    Args:
+        wanted: Keys about to become public.
+        present: Keys that are public already; they may overlap with `wanted`.
+
+    Returns:
+        Triples of a wanted key, the key it conflicts with, and why.
+    """
+    wanted = sorted(set(wanted))
+    everything = sorted({*wanted, *present})
+    spelling = {key.casefold(): key for key in reversed(everything)}
+    folders = {folder.casefold(): key for key in reversed(everything) for folder in parents(key)}
+    found: list[tuple[str, str, str]] = []
+    for key in wanted:
+        other = spelling[key.casefold()]
+        if other != key:
+            found.append((key, other, "they differ only in the case of letters"))
+        if key.casefold() in folders:
+            found.append((key, folders[key.casefold()], "one is a folder of the other"))
+        found += [
+            (key, spelling[folder.casefold()], "one is a folder of the other")
+            for folder in parents(key)
+            if folder.casefold() in spelling
+        ]
+    return tuple(dict.fromkeys(found))

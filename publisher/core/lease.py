@@ -1,0 +1,40 @@
+"""The lease: at most one promoter per site, judged by the store's clock alone."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+SECONDS = 120
+RENEW_AFTER = 40
+"""Seconds after which a holder writes its lease again, leaving it 80 for the request it is in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """`_state/lease.json`. A `token` of None means that nobody holds it.
+
+    `going_live` names a promotion that was made live under this lease and whose live.json may still be
+    missing: the write that says so is conditional on the lease, so who takes the lease over either finds
+    it or has prevented it.
+    """
+
+    schema: Literal[1]
+    token: str | None
+    holder: str
+    purpose: str
+    seconds: int
+    going_live: str | None
+
+
+def seconds_left(lease: Lease, written: datetime, now: datetime) -> int:
+    """Give the seconds for which the lease is still held; 0 means that it is free for the taking.
+
+    Args:
+        lease: What the store holds.
+        written: When the store wrote it, by the store's clock.
+        now: The store's present time.
+    """
+    if lease.token is None:
+        return 0
+    left = written + timedelta(seconds=lease.seconds) - now
+    return max(0, int(left.total_seconds()))

@@ -1,0 +1,113 @@
+"""The plan of a promotion: complete, so that finishing it needs neither staging nor profile."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal
+
+from publisher.core.digests import Digest, display
+from publisher.core.profile import Delivery, Row
+from publisher.core.refusals import Refusal, Waiver
+
+SCHEMA: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Exactly one version of one object; `etag` pins its bytes once more."""
+
+    key: str
+    version_id: str
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One public key to be created. `artifact` is the key that a sidecar is about."""
+
+    key: str
+    release: str
+    role: str
+    digest: Digest
+    size: int
+    source: Version
+    delivery: Delivery
+    sign: bool
+    artifact: str | None
+    row: Row | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRelease:
+    """A release in a plan; `number` counts its promotions from 1."""
+
+    name: str
+    commit: str | None
+    attempt: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """An object of staging that must still be at `version_id` (None: absent) when the promotion goes live."""
+
+    key: str
+    version_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one promotion will do.
+
+    `waived` keeps the refusals that `waivers` set aside. `id` is unguessable; `who` is the ARN of the
+    promoter and `when` the store's time of planning.
+    """
+
+    schema: Literal[1]
+    id: str
+    releases: tuple[PlannedRelease, ...]
+    files: tuple[PlannedFile, ...]
+    looks: tuple[Look, ...]
+    waivers: tuple[Waiver, ...]
+    waived: tuple[Refusal, ...]
+    profile: str
+    profile_digest: str
+    who: str
+    when: datetime
+
+    @property
+    def digest(self) -> str:
+        """Give the digest of the intent: what is published from where, for whom, against which refusals.
+
+        It says nothing of ids, people, times or steps done, so it stays the same from review to the end.
+        """
+        intent = {
+            "files": [
+                [file.key, file.digest, file.size, file.source.key, file.source.version_id]
+                for file in sorted(self.files, key=lambda file: file.key)
+            ],
+            "releases": sorted([r.name, r.commit or "", r.attempt] for r in self.releases),
+            "waivers": sorted([w.rule, w.subject, w.reason] for w in self.waivers),
+        }
+        text = json.dumps(intent, separators=(",", ":"), sort_keys=True)
+        return display(hashlib.sha256(text.encode()).hexdigest())
+
+    @property
+    def size(self) -> int:
+        """Give the bytes to be published."""
+        return sum(file.size for file in self.files)
+
+    def names(self) -> frozenset[str]:
+        """Name the releases of this plan."""
+        return frozenset(release.name for release in self.releases)
+
+    def continues(self, other: "Plan") -> bool:
+        """Tell whether going on with `other` does exactly what this plan would."""
+        return replace(other, id=self.id, who=self.who, when=self.when) == self
+
+
+def find_plan(plan: Plan, others: Iterable[Plan]) -> Plan | None:
+    """Find the earlier plan, if any, that `plan` can go on with."""
+    return next((other for other in others if plan.continues(other)), None)

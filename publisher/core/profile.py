@@ -1,0 +1,283 @@
+"""What a project's releases consist of: kinds, series, roles and the artifacts expected of each."""
+
+import re
+import string
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from itertools import product
+
+from publisher.core.refusals import Refusal
+
+RM = "_rm"
+"""The staging prefix of the release manager, who delivers sidecars only; no role can have this name."""
+
+END_OF_LIFE = "end-of-life"
+
+
+class Need(StrEnum):
+    """Whether a kind of release contains an artifact."""
+
+    REQUIRED = "required"
+    OPTIONAL = "optional"
+    FORBIDDEN = "forbidden"
+
+
+class Duty(StrEnum):
+    """What a role does: it delivers artifacts, or it tests what others delivered."""
+
+    DELIVERS = "delivers"
+    TESTS = "tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A builder or tester. `reads` names the roles whose staged files it may fetch."""
+
+    name: str
+    owner: str
+    duty: Duty
+    reads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line of releases and its status, which holds from `since` to `until`, both included."""
+
+    name: str
+    status: str
+    since: date | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of release: that of every release whose version groups and series status match `when`."""
+
+    name: str
+    when: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A version name, taken apart by the profile."""
+
+    name: str
+    groups: Mapping[str, str]
+    series: str | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the release database, for one artifact."""
+
+    name: str
+    slug: str
+    os: str
+    description: str
+    button: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """How to make the `Row` of an artifact: templates over version groups and `each` values."""
+
+    name: str
+    os: str
+    description: str
+    button: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How the bytes of an artifact or sidecar are served: media type, cache class, `Cache-Control`."""
+
+    content_type: str
+    cache_class: str
+    cache_control: str
+
+
+@dataclass(frozen=True, slots=True)
+class SidecarRule:
+    """A file about an artifact: `<artifact><suffix>`. `series` of None means all of them."""
+
+    suffix: str
+    by_rm: bool
+    need: Need
+    series: frozenset[str] | None
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRule:
+    """A family of artifacts: one for each combination of the values in `each`.
+
+    `needs` says for which kinds it is required or optional; for any other kind it is forbidden.
+    """
+
+    key: str
+    each: Mapping[str, tuple[str, ...]]
+    role: str
+    needs: Mapping[str, Need]
+    series: frozenset[str] | None
+    delivery: Delivery
+    sign: bool
+    sidecars: tuple[SidecarRule, ...]
+    row: RowRule | None
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One public key of one release, as the profile wants it.
+
+    `role` may be `RM`. `artifact` is the key that a sidecar is about, None for an artifact. A required
+    sidecar is required only where its artifact is there.
+    """
+
+    key: str
+    role: str
+    need: Need
+    delivery: Delivery
+    sign: bool = False
+    artifact: str | None = None
+    row: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The rules of one project.
+
+    `digest` is that of the file it was read from. `slug` lists the parts of a row's slug.
+    """
+
+    name: str
+    digest: str
+    version: re.Pattern[str]
+    base_url: str
+    key_prefix: str
+    kinds: tuple[Kind, ...]
+    series: Mapping[str, Series]
+    roles: Mapping[str, Role]
+    artifacts: tuple[ArtifactRule, ...]
+    slug: tuple[str, ...]
+    commit_required: bool
+
+    def parse_release(self, name: str) -> Release | None:
+        """Take `name` apart, or answer None if it is no version of this project."""
+        match = self.version.fullmatch(name)
+        if match is None:
+            return None
+        groups = {group: value or "" for group, value in match.groupdict().items()}
+        series = groups.get("series") if self.series else None
+        status = self.series[series].status if series and series in self.series else ""
+        facts = {**groups, "status": status}
+        for kind in self.kinds:
+            if all(facts[fact] in allowed for fact, allowed in kind.when.items()):
+                return Release(name, groups, series, kind.name)
+        return None
+
+    def refuse_series(self, release: Release, today: date) -> tuple[Refusal, ...]:
+        """Refuse a release of a series that the profile does not know, or no longer knows truly."""
+        if release.series is None:
+            return ()
+        series = self.series.get(release.series)
+        if series is None:
+            return (
+                Refusal(
+                    "series",
+                    release.name,
+                    f"series {release.series}",
+                    f"one of {', '.join(self.series)}",
+                    "correct the version, or add the series to the profile",
+                ),
+            )
+        if series.status == END_OF_LIFE:
+            return (
+                Refusal(
+                    "series",
+                    release.name,
+                    f"series {series.name}, which is {END_OF_LIFE}",
+                    "a series that still gets releases",
+                    "correct the version, or the status of the series in the profile",
+                ),
+            )
+        return _refuse_outdated(release, series, today)
+
+    def expect(self, release: Release) -> Mapping[str, Expected]:
+        """List every public key that `release` may contain, the forbidden ones of its series included."""
+        return {expected.key: expected for rule in self.artifacts for expected in self._expand(rule, release)}
+
+    def url(self, key: str) -> str:
+        """Give the canonical URL of a public key."""
+        return self.base_url + key.removeprefix(self.key_prefix)
+
+    def deliverers(self) -> tuple[str, ...]:
+        """Name the roles that deliver artifacts."""
+        return tuple(role.name for role in self.roles.values() if role.duty is Duty.DELIVERS)
+
+    def _expand(self, rule: ArtifactRule, release: Release) -> Iterator[Expected]:
+        if rule.series is not None and release.series not in rule.series:
+            return
+        need = rule.needs.get(release.kind, Need.FORBIDDEN)
+        for values in product(*rule.each.values()):
+            names = {"release": release.name, **release.groups, **dict(zip(rule.each, values, strict=True))}
+            key = rule.key.format_map(names)
+            row = self._make_row(rule.row, names) if rule.row else None
+            yield Expected(key, rule.role, need, rule.delivery, sign=rule.sign, row=row)
+            for sidecar in rule.sidecars:
+                if sidecar.series is None or release.series in sidecar.series:
+                    yield Expected(
+                        key + sidecar.suffix,
+                        RM if sidecar.by_rm else rule.role,
+                        Need.FORBIDDEN if need is Need.FORBIDDEN else sidecar.need,
+                        sidecar.delivery,
+                        artifact=key,
+                    )
+
+    def _make_row(self, rule: RowRule, names: Mapping[str, str]) -> Row:
+        title = rule.name.format_map(names)
+        # The site's own release script makes slugs this way: blanks to dashes, the rest dropped, 40 at most.
+        short = re.sub(r"[^a-zA-Z0-9_-]", "", title.replace(" ", "-"))[:40]
+        parts = (part.format_map({**names, "row": short}) for part in self.slug)
+        return Row(
+            name=title,
+            slug="-".join(part for part in parts if part),
+            os=rule.os,
+            description=rule.description.format_map(names),
+            button=rule.button,
+        )
+
+
+def placeholders(template: str) -> tuple[str, ...]:
+    """Name the `{placeholders}` of a template.
+
+    Raises:
+        ValueError: The braces do not match, or a placeholder is more than a name.
+    """
+    names: list[str] = []
+    for _, name, spec, conversion in string.Formatter().parse(template):
+        if name is None:
+            continue
+        if not name.isidentifier() or spec or conversion:
+            raise ValueError("expected a plain name between braces, such as {release}")
+        names.append(name)
+    return tuple(names)
+
+
+def _refuse_outdated(release: Release, series: Series, today: date) -> tuple[Refusal, ...]:
+    early = series.since is not None and today < series.since
+    late = series.until is not None and today > series.until
+    if not (early or late):
+        return ()
+    held = f"from {series.since or 'the start'} to {series.until or 'now'}"
+    return (
+        Refusal(
+            "series",
+            release.name,
+            f"series {series.name} as {series.status!r} {held}; today is {today}",
+            "a status that holds today",
+            f"bring [series.{series.name!r}] of the profile up to date",
+        ),
+    )

@@ -1,0 +1,134 @@
+"""What the world looks like at one moment: the values from which everything is decided."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from publisher.core.digests import Digest
+from publisher.core.plan import Plan, Version
+from publisher.core.profile import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What the store tells of an object's current version.
+
+    `digest` is None where it holds none of the whole file; `modified` is by the store's clock.
+    """
+
+    version: Version
+    size: int
+    modified: datetime
+    digest: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy the store has made; `digest` is None where it computed none of the whole file."""
+
+    version: Version
+    digest: Digest | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """One version of an object, with the digest of its bytes.
+
+    `streamed` tells that the store holds no digest of the whole file, so that its bytes were read once.
+    """
+
+    version: Version
+    size: int
+    digest: Digest
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SmallObject:
+    """One version of a small object, read whole."""
+
+    version_id: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RoleStaging:
+    """What one role has staged for one release; `objects` by public key, without the hand-over itself."""
+
+    objects: Mapping[str, StoredObject]
+    sums: SmallObject | None = None
+    commit: SmallObject | None = None
+    hold: SmallObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseState:
+    """`_state/releases/<release>.json`: the attempt that counts, and since when.
+
+    `void` names the hand-overs (role to version of SHA256SUMS) that the last re-spin set aside, so that a
+    re-spin at the same commit, or of a project without COMMIT files, does not mix attempts either.
+    """
+
+    schema: Literal[1]
+    release: str
+    commit: str | None
+    attempt: int
+    reason: str
+    who: str
+    when: datetime
+    void: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSnapshot:
+    """Everything about one release except what is public.
+
+    `state_version` is the version of the state's object. `numbers` are those of its recorded promotions.
+    """
+
+    release: Release
+    state: ReleaseState | None
+    state_version: str | None
+    roles: Mapping[str, RoleStaging]
+    rm: Mapping[str, StoredObject]
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A promotion that is neither done nor abandoned. `live` means: from here on it can only be finished."""
+
+    plan: Plan
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The world, as far as these releases go.
+
+    `today` is the store's date. `public` gives digests of the expected keys that are public, `public_names`
+    every name found in the folders they lie in. `provisioned` names the roles that have credentials.
+    """
+
+    today: date
+    releases: tuple[ReleaseSnapshot, ...]
+    public: Mapping[str, Digest]
+    public_names: frozenset[str]
+    unfinished: tuple[Unfinished, ...]
+    provisioned: frozenset[str]
+
+    def published(self) -> Mapping[str, Digest]:
+        """Give the digest of each key that is public, or will be as soon as a live promotion is finished."""
+        owed = {file.key: file.digest for promotion in self.live() for file in promotion.plan.files}
+        return {**owed, **self.public}
+
+    def live(self) -> tuple[Unfinished, ...]:
+        """List the promotions that went live and are not finished."""
+        return tuple(promotion for promotion in self.unfinished if promotion.live)
+
+
+def select_live(unfinished: Iterable[Unfinished], releases: Iterable[str]) -> list[Unfinished]:
+    """Pick the live promotions that contain any of `releases`."""
+    names = frozenset(releases)
+    return [promotion for promotion in unfinished if promotion.live and promotion.plan.names() & names]

@@ -1,0 +1,1 @@
+"""The borders where text from outside becomes core values, and core values become text."""

@@ -1,0 +1,385 @@
+"""Reads a profile: TOML, checked key by key, turned into the core's `Profile`."""
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from publisher.core import keys
+from publisher.core.digests import of_bytes
+from publisher.core.profile import (
+    ArtifactRule,
+    Delivery,
+    Duty,
+    Kind,
+    Need,
+    Profile,
+    Role,
+    RowRule,
+    Series,
+    SidecarRule,
+    placeholders,
+)
+from publisher.documents.problems import explain
+from publisher.errors import ConfigError
+
+DEFAULT_CONTENT_TYPE = "application/octet-stream"
+DEFAULT_CLASSES = {"immutable": "public, max-age=31536000, immutable"}
+DEFAULT_KINDS: Mapping[str, Mapping[str, list[str]]] = {"release": {}}
+
+
+def _check_template(text: str) -> str:
+    placeholders(text)
+    return text
+
+
+def _check_suffix(text: str) -> str:
+    if not text.startswith(".") or "/" in text or keys.find_problem(text):
+        raise ValueError("expected a dot and letters, digits or . _ + -, such as '.spdx.json'")
+    return text
+
+
+def _check_base_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/\s]+/(\S*/)?", text):
+        raise ValueError("expected an http(s) URL that ends with a slash")
+    return text
+
+
+def _check_key_prefix(text: str) -> str:
+    if text and (not text.endswith("/") or keys.find_problem(text[:-1])):
+        raise ValueError("expected nothing, or a folder with its trailing slash")
+    return text
+
+
+def _wrap_word(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Template = Annotated[str, AfterValidator(_check_template)]
+Suffix = Annotated[str, AfterValidator(_check_suffix)]
+RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+Words = Annotated[list[str], BeforeValidator(_wrap_word)]
+"""A list of words; a single one may stand without brackets."""
+Status = Literal["feature", "prerelease", "bugfix", "security", "end-of-life"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Project(_Table):
+    name: str
+    version: str
+    base_url: Annotated[str, AfterValidator(_check_base_url)]
+    key_prefix: Annotated[str, AfterValidator(_check_key_prefix)] = ""
+
+
+class _Series(_Table):
+    status: Status
+    since: date | None = None
+    until: date | None = None
+
+
+class _Role(_Table):
+    owner: str = ""
+    duty: Literal["delivers", "tests"] = "delivers"
+    reads: list[RoleName] = []
+
+
+class _Row(_Table):
+    name: Template
+    os: str
+    description: Template = ""
+    button: bool = False
+
+
+class _Sidecar(_Table):
+    suffix: Suffix
+    by: Literal["role", "rm"] = "role"
+    need: Literal["required", "optional"] = "required"
+    since: str | None = None
+    until: str | None = None
+
+
+class _Artifact(_Table):
+    key: Template
+    each: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
+    role: RoleName
+    required: Words = []
+    optional: Words = []
+    since: str | None = None
+    until: str | None = None
+    cache_class: str = Field(alias="class", default="immutable")
+    content_type: str | None = None
+    sign: bool = False
+    sidecars: list[_Sidecar] = []
+    row: _Row | None = None
+
+
+class _Signing(_Table):
+    suffixes: list[Suffix]
+
+
+class _Listing(_Table):
+    slug: list[Template]
+
+
+class _HandOver(_Table):
+    commit: bool = False
+
+
+class _ProfileFile(_Table):
+    schema_: Literal[1] = Field(alias="schema")
+    project: _Project
+    kinds: dict[str, dict[str, Words]] = Field(default_factory=dict)
+    series: dict[str, _Series] = {}
+    roles: dict[RoleName, _Role]
+    classes: dict[str, str] = DEFAULT_CLASSES
+    content_types: dict[Suffix, str] = {}
+    artifact: list[_Artifact]
+    signing: _Signing = _Signing(suffixes=[])
+    listing: _Listing = _Listing(slug=["{release}", "{row}"])
+    handover: _HandOver = _HandOver()
+
+
+def load_profile(path: Path) -> Profile:
+    """Read and check the profile at `path`.
+
+    Raises:
+        ConfigError: The file cannot be read, or something in it is wrong; every problem is named.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the profile {path}: {error.strerror}") from error
+    return parse_profile(data, str(path))
+
+
+def parse_profile(data: bytes, name: str) -> Profile:
+    """Read and check a profile from its bytes; `name` is what errors call it.
+
+    Raises:
+        ConfigError: Something in it is wrong; every problem is named.
+    """
+    try:
+        tables = _ProfileFile.model_validate(tomllib.loads(data.decode()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{name} is not TOML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(explain(name, _ProfileFile, error)) from error
+    return _Converter(name, tables).convert(of_bytes(data))
+
+
+class _Converter:
+    """Turns checked tables into core values, collecting what no single table can know to be wrong."""
+
+    def __init__(self, name: str, tables: _ProfileFile) -> None:
+        self._name = name
+        self._file = tables
+        self._problems: list[str] = []
+        self._order = list(tables.series)
+        self._kinds = tables.kinds or DEFAULT_KINDS
+
+    def convert(self, digest: str) -> Profile:
+        version = self._compile_version()
+        groups = set(version.groupindex)
+        self._check_names(groups)
+        artifacts = tuple(
+            self._make_artifact(f"artifact[{index}] ({table.key})", table, groups)
+            for index, table in enumerate(self._file.artifact)
+        )
+        self._raise_problems()
+        self._check_unique(artifacts)
+        self._raise_problems()
+        project = self._file.project
+        return Profile(
+            name=project.name,
+            digest=digest,
+            version=version,
+            base_url=project.base_url,
+            key_prefix=project.key_prefix,
+            kinds=tuple(
+                Kind(kind, {fact: frozenset(allowed) for fact, allowed in when.items()})
+                for kind, when in self._kinds.items()
+            ),
+            series={
+                series: Series(series, table.status, table.since, table.until)
+                for series, table in self._file.series.items()
+            },
+            roles={
+                role: Role(role, table.owner, Duty(table.duty), tuple(table.reads))
+                for role, table in self._file.roles.items()
+            },
+            artifacts=artifacts,
+            slug=tuple(self._file.listing.slug),
+            commit_required=self._file.handover.commit,
+        )
+
+    def _raise_problems(self) -> None:
+        if self._problems:
+            problems = dict.fromkeys(self._problems)
+            raise ConfigError("\n".join(f"{self._name}: {problem}" for problem in problems))
+
+    def _compile_version(self) -> re.Pattern[str]:
+        # Versions become keys, so \d must not mean the digits of every script.
+        try:
+            return re.compile(self._file.project.version, re.ASCII)
+        except re.error as error:
+            raise ConfigError(
+                f"{self._name}: project.version is not a regular expression: {error}"
+            ) from error
+
+    def _check_names(self, groups: set[str]) -> None:
+        if self._file.series and "series" not in groups:
+            self._report("project.version", "no group 'series'", "(?P<series>…), since [series] is used")
+        self._check_kinds(groups)
+        self._check_dates()
+        for role, table in self._file.roles.items():
+            for other in table.reads:
+                self._check(f"roles.{role}.reads", other, self._file.roles)
+        for part in self._file.listing.slug:
+            self._check_template("listing.slug", part, {*groups, "release", "row"})
+
+    def _check_kinds(self, groups: set[str]) -> None:
+        for kind, when in self._kinds.items():
+            for fact in when:
+                self._check(f"kinds.{kind}.{fact}", fact, {*groups, "status"})
+            for status in when.get("status", []):
+                self._check(f"kinds.{kind}.status", status, get_args(Status))
+
+    def _check_dates(self) -> None:
+        for series, table in self._file.series.items():
+            if table.since and table.until and table.since > table.until:
+                held = f"since {table.since} until {table.until}"
+                self._report(f"series.{series}", held, "until on or after since")
+
+    def _make_artifact(self, where: str, table: _Artifact, groups: set[str]) -> ArtifactRule:
+        names = {*groups, "release", *table.each}
+        self._check_artifact(where, table, names)
+        signatures = (
+            SidecarRule(
+                suffix,
+                by_rm=True,
+                need=Need.OPTIONAL,
+                series=None,
+                delivery=self._deliver(suffix, table),
+            )
+            for suffix in (self._file.signing.suffixes if table.sign else ())
+        )
+        own = (
+            SidecarRule(
+                side.suffix,
+                by_rm=side.by == "rm",
+                need=Need(side.need),
+                series=self._range(f"{where}.sidecars", side.since, side.until),
+                delivery=self._deliver(side.suffix, table),
+            )
+            for side in table.sidecars
+        )
+        row = table.row and RowRule(table.row.name, table.row.os, table.row.description, table.row.button)
+        return ArtifactRule(
+            key=table.key,
+            each={name: tuple(values) for name, values in table.each.items()},
+            role=table.role,
+            needs=self._needs(where, table),
+            series=self._range(where, table.since, table.until),
+            delivery=self._deliver(table.key, table, table.content_type),
+            sign=table.sign,
+            sidecars=(*own, *signatures),
+            row=row,
+        )
+
+    def _check_artifact(self, where: str, table: _Artifact, names: set[str]) -> None:
+        self._check(f"{where}.class", table.cache_class, self._file.classes)
+        self._check_template(f"{where}.key", table.key, names)
+        if table.row:
+            self._check_template(f"{where}.row.name", table.row.name, names)
+            self._check_template(f"{where}.row.description", table.row.description, names)
+        if not table.key.startswith(self._file.project.key_prefix):
+            self._report(f"{where}.key", table.key, f"a key under {self._file.project.key_prefix!r}")
+        for key in _expand_keys(table.key, table.each):
+            problem = keys.find_problem(re.sub(r"\{\w+\}", "x", key))
+            if problem:
+                self._report(f"{where}.key", f"{key!r}: {problem}", "a key that may be public")
+        role = self._file.roles.get(table.role)
+        if role is None or role.duty == "tests":
+            delivering = [name for name, other in self._file.roles.items() if other.duty == "delivers"]
+            self._report(f"{where}.role", repr(table.role), f"a role that delivers: {', '.join(delivering)}")
+
+    def _needs(self, where: str, table: _Artifact) -> Mapping[str, Need]:
+        required = self._kinds_of(f"{where}.required", table.required)
+        optional = self._kinds_of(f"{where}.optional", table.optional)
+        if not required and not optional:
+            required = list(self._kinds)
+        for kind in set(required) & set(optional):
+            self._report(where, f"kind {kind!r} both required and optional", "one of the two")
+        return dict.fromkeys(required, Need.REQUIRED) | dict.fromkeys(optional, Need.OPTIONAL)
+
+    def _kinds_of(self, where: str, words: list[str]) -> list[str]:
+        for kind in words:
+            self._check(where, kind, [*self._kinds, "all"])
+        return list(self._kinds) if "all" in words else words
+
+    def _range(self, where: str, since: str | None, until: str | None) -> frozenset[str] | None:
+        if since is None and until is None:
+            return None
+        for bound in (since, until):
+            if bound is not None and bound not in self._order:
+                self._check(where, bound, self._order)
+                return frozenset()
+        first = self._order.index(since) if since is not None else 0
+        last = self._order.index(until) if until is not None else len(self._order) - 1
+        if first > last:
+            self._report(where, f"since {since} until {until}", "a range in the order of [series]")
+        return frozenset(self._order[first : last + 1])
+
+    def _deliver(self, name: str, table: _Artifact, content_type: str | None = None) -> Delivery:
+        suffixes = sorted((s for s in self._file.content_types if name.endswith(s)), key=len, reverse=True)
+        known = self._file.content_types[suffixes[0]] if suffixes else DEFAULT_CONTENT_TYPE
+        return Delivery(
+            content_type or known, table.cache_class, self._file.classes.get(table.cache_class, "")
+        )
+
+    def _check_unique(self, artifacts: tuple[ArtifactRule, ...]) -> None:
+        for series in self._order or [None]:
+            makers: dict[str, str] = {}
+            for table, rule in zip(self._file.artifact, artifacts, strict=True):
+                for key in _list_keys(rule, series):
+                    if key in makers:
+                        self._report(
+                            f"artifact ({table.key})", f"{key!r} made by ({makers[key]}) too", "each key once"
+                        )
+                    makers[key] = table.key
+
+    def _check_template(self, where: str, template: str, names: set[str]) -> None:
+        for name in placeholders(template):
+            self._check(where, f"{{{name}}}", {f"{{{known}}}" for known in names})
+
+    def _check(self, where: str, found: str, allowed: Collection[str]) -> None:
+        if found not in allowed:
+            self._report(where, repr(found), f"one of {', '.join(sorted(allowed)) or 'none'}")
+
+    def _report(self, where: str, found: str, expected: str) -> None:
+        self._problems.append(f"{where}: found {found}, expected {expected}")
+
+
+def _expand_keys(template: str, each: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """Fill in the `each` values of a key; the placeholders of version groups stay as they are."""
+    for values in product(*each.values()):
+        names = dict(zip(each, values, strict=True))
+        yield re.sub(r"\{(\w+)\}", lambda match, names=names: names.get(match[1], match[0]), template)
+
+
+def _list_keys(rule: ArtifactRule, series: str | None) -> Iterator[str]:
+    if rule.series is not None and series not in rule.series:
+        return
+    for key in _expand_keys(rule.key, rule.each):
+        yield key
+        for sidecar in rule.sidecars:
+            if sidecar.series is None or series in sidecar.series:
+                yield key + sidecar.suffix

@@ -1,0 +1,138 @@
+"""What the work needs of the outside: one protocol for each system, at most one write per method.
+
+Every method may raise `StoreError`; `AccessDeniedError` is never "absent". Keys are those of the bucket.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from publisher.core.digests import Digest
+from publisher.core.plan import Version
+from publisher.core.profile import Delivery
+from publisher.core.snapshot import Copied, Described
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObject:
+    """A small object, whole. `modified` and `now` are the store's own times, to the second."""
+
+    data: bytes
+    version_id: str
+    etag: str
+    modified: datetime
+    now: datetime
+
+
+class Bucket(Protocol):
+    """A versioned bucket, read."""
+
+    name: str
+
+    def list_keys(self, prefix: str) -> tuple[str, ...]:
+        """List every key under `prefix`, in order, however many pages that takes."""
+        ...
+
+    def describe(self, key: str) -> Described | None:
+        """Describe the current version of `key`, or answer None if there is none."""
+        ...
+
+    def read(self, key: str) -> ReadObject | None:
+        """Read the current version of a small object, or answer None if there is none."""
+        ...
+
+    def compute_digest(self, version: Version) -> Digest:
+        """Stream exactly this version and compute its digest.
+
+        Raises:
+            GoneError: That version is not there any more.
+        """
+        ...
+
+    def now(self) -> datetime:
+        """Ask the store for its time."""
+        ...
+
+
+class Staging(Bucket, Protocol):
+    """The staging bucket, written by builders and, for sidecars and state, by the release manager."""
+
+    def upload(self, key: str, path: Path, digest: Digest) -> None:
+        """Store a file in one request; the store itself refuses bytes that do not match `digest`."""
+        ...
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store a small text, whatever was there before."""
+        ...
+
+    def mark_deleted(self, key: str) -> None:
+        """Put a delete marker over `key`; its versions stay."""
+        ...
+
+    def create(self, key: str, data: bytes) -> str:
+        """Store a small object where there is none, and answer its ETag.
+
+        Raises:
+            ConflictError: There is one, perhaps from a first try of this very request.
+        """
+        ...
+
+    def replace(self, key: str, data: bytes, etag: str) -> str:
+        """Store a small object over the version with `etag`, and answer the new ETag.
+
+        Raises:
+            ConflictError: The current version is another, perhaps from a first try of this very request.
+        """
+        ...
+
+
+class Public(Bucket, Protocol):
+    """The public bucket. All copies are made by the store, of exactly the version and ETag given.
+
+    They carry nothing of the source but its bytes: media type and cache class come from `delivery`.
+    Each answers with the copy and the digest that the store computed of it.
+
+    Raises of each method:
+        GoneError: The source is not there any more, or is not the pinned one.
+    """
+
+    def copy_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a staged version to `key`, over whatever is there: for keys that nobody can reach."""
+        ...
+
+    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a staged version to `key`, which must not exist.
+
+        Raises:
+            ConflictError: Something is there.
+        """
+        ...
+
+    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        """Copy a pending version of this bucket to `key`, which must not exist.
+
+        Raises:
+            ConflictError: Something is there.
+        """
+        ...
+
+
+class Identity(Protocol):
+    """Who is asking."""
+
+    def who(self) -> str:
+        """Give the ARN of the credentials in use."""
+        ...
+
+
+class Parallel(Protocol):
+    """How independent requests are made: side by side, or one after the other in tests."""
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Do `work` on every item and answer in their order; the first error ends it."""
+        ...

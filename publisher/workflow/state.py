@@ -1,0 +1,144 @@
+"""The documents under `_state/`: typed reading, and writing that is create-only or compare-and-swap."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from publisher.core.decide import state_key
+from publisher.core.lease import Lease
+from publisher.core.plan import Plan
+from publisher.core.promotions import Mark, Phase, Record, judge_phase
+from publisher.core.snapshot import ReleaseState, Unfinished
+from publisher.documents.state import decode, encode
+from publisher.errors import ConflictError, StoreError
+from publisher.ports import Staging
+
+T = TypeVar("T")
+
+LEASE_KEY = "_state/lease.json"
+_PROMOTIONS = "_state/promotions/"
+_RELEASES = "_state/releases/"
+_RECORDS = "_state/records/"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Generic[T]):
+    """A document with what it takes to replace it, and the store's times."""
+
+    value: T
+    version_id: str
+    etag: str
+    modified: datetime
+    now: datetime
+
+
+class StateStore:
+    """The publisher's own state in the staging bucket."""
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+
+    def read_lease(self) -> Stored[Lease] | None:
+        """Read the lease, held or free; None before the very first promotion."""
+        return self._read(Lease, LEASE_KEY)
+
+    def write_lease(self, lease: Lease, etag: str | None) -> str:
+        """Write the lease over the one with `etag` (None: where there is none) and answer its ETag.
+
+        Raises:
+            ConflictError: Somebody else wrote it, or a first try of this request did.
+        """
+        if etag is None:
+            return self._staging.create(LEASE_KEY, encode(lease))
+        return self._staging.replace(LEASE_KEY, encode(lease), etag)
+
+    def read_release(self, name: str) -> Stored[ReleaseState] | None:
+        """Read the state of a release, or answer None if it was never opened."""
+        return self._read(ReleaseState, state_key(name))
+
+    def write_release(self, state: ReleaseState, etag: str | None) -> None:
+        """Write the state of a release over the one with `etag` (None: where there is none)."""
+        key = state_key(state.release)
+        if etag is None:
+            self._staging.create(key, encode(state))
+        else:
+            self._staging.replace(key, encode(state), etag)
+
+    def list_releases(self) -> tuple[str, ...]:
+        """Name every release that was ever opened."""
+        keys = self._staging.list_keys(_RELEASES)
+        return tuple(key.removeprefix(_RELEASES).removesuffix(".json") for key in keys)
+
+    def read_unfinished(self, going_live: str | None) -> tuple[Unfinished, ...]:
+        """Read every promotion that is neither done nor abandoned.
+
+        Args:
+            going_live: The promotion that the lease names as live, if any.
+        """
+        marks: dict[str, set[str]] = {}
+        for key in self._staging.list_keys(_PROMOTIONS):
+            promotion, _, mark = key.removeprefix(_PROMOTIONS).partition("/")
+            marks.setdefault(promotion, set()).add(mark.removesuffix(".json"))
+        unfinished: list[Unfinished] = []
+        for promotion, found in sorted(marks.items()):
+            phase = judge_phase(found, going_live=promotion == going_live)
+            if "plan" in found and phase in {Phase.PLANNED, Phase.LIVE}:
+                unfinished.append(Unfinished(self.read_plan(promotion), live=phase is Phase.LIVE))
+        return tuple(unfinished)
+
+    def read_plan(self, promotion: str) -> Plan:
+        """Read the plan of a promotion."""
+        key = f"{_PROMOTIONS}{promotion}/plan.json"
+        stored = self._read(Plan, key)
+        if stored is None:
+            raise StoreError(f"{key} is gone", "restore it from the bucket's versions")
+        return stored.value
+
+    def write_plan(self, plan: Plan) -> None:
+        """Write the plan of a new promotion."""
+        self._create_once(f"{_PROMOTIONS}{plan.id}/plan.json", plan)
+
+    def mark(self, phase: Phase, mark: Mark) -> None:
+        """Write a promotion's marker; one that is there already stays as it is."""
+        try:
+            self._staging.create(f"{_PROMOTIONS}{mark.promotion}/{phase}.json", encode(mark))
+        except ConflictError:
+            return
+
+    def list_numbers(self, release: str) -> tuple[int, ...]:
+        """Give the numbers of a release's recorded promotions."""
+        prefix = f"{_RECORDS}{release}/"
+        keys = self._staging.list_keys(prefix)
+        return tuple(sorted(int(key.removeprefix(prefix).removesuffix(".json")) for key in keys))
+
+    def write_record(self, record: Record) -> None:
+        """Write the record of one release's promotion; the same promotion's earlier record stays.
+
+        Raises:
+            StoreError: Another promotion has that number: two promoters were at work, or a hand was.
+        """
+        key = f"{_RECORDS}{record.release}/{record.number}.json"
+        try:
+            self._staging.create(key, encode(record))
+        except ConflictError:
+            stored = self._read(Record, key)
+            if stored is None or stored.value.promotion != record.promotion:
+                raise StoreError(
+                    f"{key} is the record of another promotion", "ask ops to look into _state/"
+                ) from None
+
+    def _create_once(self, key: str, value: Plan) -> None:
+        try:
+            self._staging.create(key, encode(value))
+        except ConflictError:
+            # A first try of this very request may have been answered by a broken connection.
+            stored = self._read(type(value), key)
+            if stored is None or stored.value != value:
+                raise
+
+    def _read(self, kind: type[T], key: str) -> Stored[T] | None:
+        found = self._staging.read(key)
+        if found is None:
+            return None
+        value = decode(kind, found.data, key)
+        return Stored(value, found.version_id, found.etag, found.modified, found.now)
