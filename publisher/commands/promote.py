@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from publisher.core.decide import Author, Decision, NothingToDo, Refused, plan_promotion
+from publisher.core import decide
+from publisher.core.decide import Author, Decision, NothingToDo, plan_promotion
 from publisher.core.plan import Plan, find_plan
 from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
-from publisher.errors import Exit, PublisherError, UnfinishedError
+from publisher.errors import PublisherError, UnfinishedError
+from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.workflow.gather import find_moved, gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
 from publisher.workflow.releases import parse_releases
@@ -27,45 +29,6 @@ class PromoteRequest:
     waivers: tuple[Waiver, ...] = ()
     plan: str | None = None
     dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """What a promotion did. `finished` names earlier promotions that it brought to their end."""
-
-    plan: Plan | None
-    finished: tuple[str, ...]
-    already_public: int
-    streamed: int
-    status: Exit = Exit.DONE
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What a dry run would do. `unfinished` names live promotions that would be finished first."""
-
-    decision: Decision | None
-    unfinished: tuple[str, ...]
-    status: Exit = Exit.DONE
-
-
-@dataclass(frozen=True, slots=True)
-class NotPromoted:
-    """Why nothing was written; `finished` as in `Promoted`."""
-
-    refusals: tuple[Refusal, ...]
-    finished: tuple[str, ...] = ()
-    status: Exit = Exit.REFUSED
-
-
-@dataclass(frozen=True, slots=True)
-class Declined:
-    """The release manager was asked and said no."""
-
-    status: Exit = Exit.FAILED
-
-
-Outcome = Promoted | Planned | NotPromoted | Declined
 
 
 def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
@@ -88,12 +51,12 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
         snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
-    if isinstance(decision, Refused):
-        return NotPromoted(decision.refusals, live)
+    if isinstance(decision, decide.Refused):
+        return Refused(decision.refusals, live)
     if isinstance(decision, NothingToDo):
         return Promoted(None, live, decision.public, 0)
     if request.plan is not None and request.plan != decision.plan.digest:
-        return NotPromoted((_refuse_moved_plan(request.plan, decision.plan.digest),), live)
+        return Refused((_refuse_moved_plan(request.plan, decision.plan.digest),), live)
     if request.dry_run:
         return Planned(decision, ())
     if not confirm(decision):
@@ -110,18 +73,18 @@ def _promote(
     author = Author(shown.plan.who, shown.plan.id, world.staging.now())
     snapshot = gather(world, releases)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
-    if isinstance(decision, Refused):
-        return NotPromoted(decision.refusals, finished)
+    if isinstance(decision, decide.Refused):
+        return Refused(decision.refusals, finished)
     if isinstance(decision, NothingToDo) or _find_live(snapshot, releases):
-        return NotPromoted((_refuse_overtaken(shown.plan),), finished)
+        return Refused((_refuse_overtaken(shown.plan),), finished)
     if decision.plan.digest != shown.plan.digest:
-        return NotPromoted((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
+        return Refused((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
     run = Run(world, lease, _store_plan(world, lease, decision.plan, snapshot), author.who)
     run_steps(run, BEFORE_LIVE)
     world.observer.step("go live", f"promotion {run.plan.id}")
     moved = find_moved(world, run.plan.looks)
     if moved:
-        return NotPromoted(tuple(_refuse_moved(key) for key in moved), finished)
+        return Refused(tuple(_refuse_moved(key) for key in moved), finished)
     lease.go_live(run.plan.id)
     _complete(run)
     streamed = decision.streamed + run.streamed

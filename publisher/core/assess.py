@@ -1,6 +1,6 @@
 """What may be said of one release: which files are ready, and every reason why it may not go public."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,7 +76,7 @@ def assess_release(
     }
     roles[RM] = _assess_rm(snapshot, expected, published, roles)
     refusals = [
-        *_refuse_unopened(snapshot),
+        *(() if snapshot.state else (refuse_unopened(snapshot.release.name),)),
         *(_refuse_hold(role, snapshot) for role in profile.roles.values() if _is_held(role, snapshot)),
     ]
     return Assessment(snapshot, roles, tuple(refusals))
@@ -90,15 +90,9 @@ def is_settled(snapshot: ReleaseSnapshot, published: Mapping[str, Digest]) -> bo
     )
 
 
-def _refuse_unopened(snapshot: ReleaseSnapshot) -> tuple[Refusal, ...]:
-    if snapshot.state:
-        return ()
-    name = snapshot.release.name
-    return (
-        Refusal(
-            "not-open", name, "no such release in progress", "an open one", f"run: publisher open {name}"
-        ),
-    )
+def refuse_unopened(name: str) -> Refusal:
+    """Refuse to work on a release that was never opened."""
+    return Refusal("not-open", name, "no such release open", "an open one", f"run: publisher open {name}")
 
 
 def _is_held(role: Role, snapshot: ReleaseSnapshot) -> bool:
@@ -207,7 +201,7 @@ class _RoleRules:
         )
 
     def _missing(self, good: Mapping[str, StoredObject]) -> list[str]:
-        return list(_find_missing(self._expected, good, self._published))
+        return list(find_missing(self._expected, good.keys() | self._published.keys()))
 
     def _public_only(self, good: Mapping[str, StoredObject]) -> dict[str, Standing]:
         return {key: Standing.PUBLIC for key in self._expected if key in self._published and key not in good}
@@ -320,11 +314,7 @@ def _assess_rm(
         elif item.artifact in there:
             good[key] = stored
     # A sidecar is owed only for an artifact that is delivered: a role that is late owes that itself.
-    missing = [
-        key
-        for key, item in mine.items()
-        if item.need is Need.REQUIRED and item.artifact in there and key not in good and key not in published
-    ]
+    missing = list(find_missing(mine, there | good.keys()))
     refusals = [
         *(_refuse_rm_stray(key, snapshot.release.name, expected.get(key)) for key in sorted(strays)),
         *_check_files(good, published),
@@ -360,10 +350,8 @@ def _refuse_rm_missing(key: str, release: str) -> Refusal:
     )
 
 
-def _find_missing(
-    expected: Mapping[str, Expected], good: Mapping[str, StoredObject], published: Mapping[str, Digest]
-) -> Iterator[str]:
-    there = good.keys() | published.keys()
+def find_missing(expected: Mapping[str, Expected], there: Collection[str]) -> Iterator[str]:
+    """Name the required keys that are not `there`; a sidecar is owed only for an artifact that is."""
     for key, item in expected.items():
         wanted = item.need is Need.REQUIRED and (item.artifact is None or item.artifact in there)
         if wanted and key not in there:

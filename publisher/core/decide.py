@@ -1,6 +1,6 @@
 """The decision: from a snapshot of the world to a plan, to every refusal at once, or to nothing to do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -63,9 +63,8 @@ def plan_promotion(
         return NothingToDo(settled)
     assessments = [assess_release(release, profile, published) for release in pending]
     refusals = [
-        *_refuse_project(snapshot, profile, [release.release for release in pending]),
         *(refusal for assessment in assessments for refusal in assessment.all_refusals()),
-        *_refuse_conflicts(assessments, snapshot.public_names | published.keys()),
+        *refuse_together(snapshot, profile, assessments),
     ]
     standing, waived = apply_waivers(refusals, waivers)
     if standing:
@@ -92,6 +91,15 @@ def plan_promotion(
         skipped=settled + len(delivered) - len(files),
         streamed=sum(item.stored.size for item in delivered if item.stored.streamed),
     )
+
+
+def refuse_together(
+    snapshot: Snapshot, profile: Profile, assessments: Sequence[Assessment]
+) -> tuple[Refusal, ...]:
+    """List what stands in the way of the releases besides their own files: series, roles, keys that clash."""
+    releases = [assessment.snapshot.release for assessment in assessments]
+    present = snapshot.public_names | snapshot.published().keys()
+    return (*_refuse_project(snapshot, profile, releases), *_refuse_conflicts(assessments, present))
 
 
 def state_key(release: str) -> str:

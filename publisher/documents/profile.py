@@ -102,6 +102,7 @@ class _Sidecar(_Table):
     suffix: Suffix
     by: Literal["role", "rm"] = "role"
     need: Literal["required", "optional"] = "required"
+    cache_class: str | None = Field(alias="class", default=None)
     since: str | None = None
     until: str | None = None
 
@@ -123,6 +124,7 @@ class _Artifact(_Table):
 
 class _Signing(_Table):
     suffixes: list[Suffix]
+    cache_class: str | None = Field(alias="class", default=None)
 
 
 class _Listing(_Table):
@@ -237,6 +239,8 @@ class _Converter:
     def _check_names(self, groups: set[str]) -> None:
         if self._file.series and "series" not in groups:
             self._report("project.version", "no group 'series'", "(?P<series>…), since [series] is used")
+        if self._file.signing.cache_class:
+            self._check("signing.class", self._file.signing.cache_class, self._file.classes)
         self._check_kinds(groups)
         self._check_dates()
         for role, table in self._file.roles.items():
@@ -261,15 +265,16 @@ class _Converter:
     def _make_artifact(self, where: str, table: _Artifact, groups: set[str]) -> ArtifactRule:
         names = {*groups, "release", *table.each}
         self._check_artifact(where, table, names)
+        signing = self._file.signing
         signatures = (
             SidecarRule(
                 suffix,
                 by_rm=True,
                 need=Need.OPTIONAL,
                 series=None,
-                delivery=self._deliver(suffix, table),
+                delivery=self._deliver(suffix, signing.cache_class or table.cache_class),
             )
-            for suffix in (self._file.signing.suffixes if table.sign else ())
+            for suffix in (signing.suffixes if table.sign else ())
         )
         own = (
             SidecarRule(
@@ -277,7 +282,7 @@ class _Converter:
                 by_rm=side.by == "rm",
                 need=Need(side.need),
                 series=self._range(f"{where}.sidecars", side.since, side.until),
-                delivery=self._deliver(side.suffix, table),
+                delivery=self._deliver(side.suffix, side.cache_class or table.cache_class),
             )
             for side in table.sidecars
         )
@@ -288,14 +293,15 @@ class _Converter:
             role=table.role,
             needs=self._needs(where, table),
             series=self._range(where, table.since, table.until),
-            delivery=self._deliver(table.key, table, table.content_type),
+            delivery=self._deliver(table.key, table.cache_class, table.content_type),
             sign=table.sign,
             sidecars=(*own, *signatures),
             row=row,
         )
 
     def _check_artifact(self, where: str, table: _Artifact, names: set[str]) -> None:
-        self._check(f"{where}.class", table.cache_class, self._file.classes)
+        for used in (table.cache_class, *(side.cache_class for side in table.sidecars)):
+            self._check(f"{where}.class", used or table.cache_class, self._file.classes)
         self._check_template(f"{where}.key", table.key, names)
         if table.row:
             self._check_template(f"{where}.row.name", table.row.name, names)
@@ -306,6 +312,9 @@ class _Converter:
             problem = keys.find_problem(re.sub(r"\{\w+\}", "x", key))
             if problem:
                 self._report(f"{where}.key", f"{key!r}: {problem}", "a key that may be public")
+            if table.content_type is None and self._find_suffix(key) != self._find_suffix(table.key):
+                hidden = f"the suffix {self._find_suffix(key)!r} made by {{…}}"
+                self._report(f"{where}.key", hidden, "it written out, or a content_type")
         role = self._file.roles.get(table.role)
         if role is None or role.duty == "tests":
             delivering = [name for name, other in self._file.roles.items() if other.duty == "delivers"]
@@ -338,23 +347,23 @@ class _Converter:
             self._report(where, f"since {since} until {until}", "a range in the order of [series]")
         return frozenset(self._order[first : last + 1])
 
-    def _deliver(self, name: str, table: _Artifact, content_type: str | None = None) -> Delivery:
-        suffixes = sorted((s for s in self._file.content_types if name.endswith(s)), key=len, reverse=True)
-        known = self._file.content_types[suffixes[0]] if suffixes else DEFAULT_CONTENT_TYPE
-        return Delivery(
-            content_type or known, table.cache_class, self._file.classes.get(table.cache_class, "")
-        )
+    def _deliver(self, name: str, cache_class: str, content_type: str | None = None) -> Delivery:
+        known = self._file.content_types.get(self._find_suffix(name), DEFAULT_CONTENT_TYPE)
+        return Delivery(content_type or known, cache_class, self._file.classes.get(cache_class, ""))
+
+    def _find_suffix(self, name: str) -> str:
+        """Find the longest suffix of `name` that has a content type; none is the empty one."""
+        return max((s for s in self._file.content_types if name.endswith(s)), key=len, default="")
 
     def _check_unique(self, artifacts: tuple[ArtifactRule, ...]) -> None:
         for series in self._order or [None]:
             makers: dict[str, str] = {}
-            for table, rule in zip(self._file.artifact, artifacts, strict=True):
+            for index, rule in enumerate(artifacts):
+                where = f"artifact[{index}] ({rule.key})"
                 for key in _list_keys(rule, series):
                     if key in makers:
-                        self._report(
-                            f"artifact ({table.key})", f"{key!r} made by ({makers[key]}) too", "each key once"
-                        )
-                    makers[key] = table.key
+                        self._report(where, f"{key!r}, which {makers[key]} makes too", "each key once")
+                    makers[key] = where
 
     def _check_template(self, where: str, template: str, names: set[str]) -> None:
         for name in placeholders(template):

@@ -1,0 +1,101 @@
+"""`publisher open` and `publisher respin`: which commit counts, and from when older hand-overs do not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from publisher.core import sums
+from publisher.core.profile import Release
+from publisher.core.refusals import Refusal
+from publisher.core.snapshot import ReleaseState, select_live
+from publisher.outcomes import Opened, Outcome, Refused
+from publisher.workflow.lease import LeaseHolder, hold_lease
+from publisher.workflow.releases import check_commit, parse_release
+from publisher.workflow.state import Stored
+from publisher.workflow.world import World
+
+
+def run_open(world: World, name: str, commit: str | None) -> Outcome:
+    """Open a release, so that it can be promoted; opening it again at the same commit changes nothing.
+
+    Raises:
+        UsageError: The name is no release, or the commit is not a full one.
+        LeaseError: A promotion is under way.
+    """
+    release = parse_release(world.profile, name)
+    commit = check_commit(world.profile, commit)
+    refusals = world.profile.refuse_series(release, world.staging.now().date())
+    if refusals:
+        return Refused(refusals)
+    with hold_lease(world, f"open {name}") as lease:
+        stored = world.state.read_release(name)
+        if stored is None:
+            return _write(
+                world, lease, ReleaseState(1, name, commit, 1, "", "", world.staging.now(), {}), None
+            )
+        if stored.value.commit != commit:
+            return Refused((_refuse_open(stored.value, commit),))
+        return Opened(name, commit, stored.value.attempt, changed=False)
+
+
+def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outcome:
+    """Start the next attempt of a release: every hand-over made so far stops counting.
+
+    Raises:
+        UsageError: The name is no release, or the commit is not a full one.
+        LeaseError: A promotion is under way.
+    """
+    release = parse_release(world.profile, name)
+    commit = check_commit(world.profile, commit)
+    with hold_lease(world, f"respin {name}") as lease:
+        stored = world.state.read_release(name)
+        refusals = tuple(_refuse_respin(world, release, stored))
+        if stored is None or refusals:
+            return Refused(refusals)
+        state = replace(
+            stored.value,
+            commit=commit,
+            attempt=stored.value.attempt + 1,
+            reason=reason,
+            when=world.staging.now(),
+            void=dict(_find_hand_overs(world, name)),
+        )
+        return _write(world, lease, state, stored.etag)
+
+
+def _write(world: World, lease: LeaseHolder, state: ReleaseState, etag: str | None) -> Opened:
+    lease.check()
+    world.state.write_release(replace(state, who=world.identity.who()), etag)
+    return Opened(state.release, state.commit, state.attempt, changed=True)
+
+
+def _find_hand_overs(world: World, name: str) -> Iterator[tuple[str, str]]:
+    for role in world.profile.deliverers():
+        found = world.staging.describe(f"{role}/{name}/{sums.NAME}")
+        if found:
+            yield role, found.version.version_id
+
+
+def _refuse_open(state: ReleaseState, commit: str | None) -> Refusal:
+    return Refusal(
+        "open",
+        state.release,
+        f"it open at {state.commit} (attempt {state.attempt})",
+        f"it closed, or open at {commit}",
+        f"run: publisher respin {state.release} --commit {commit} --reason …",
+    )
+
+
+def _refuse_respin(world: World, release: Release, stored: Stored[ReleaseState] | None) -> Iterator[Refusal]:
+    name = release.name
+    if stored is None:
+        yield Refusal(
+            "not-open", name, "no such release in progress", "an open one", f"run: publisher open {name}"
+        )
+    if world.state.list_numbers(name) or select_live(world.state.read_unfinished(None), [name]):
+        yield Refusal(
+            "public",
+            name,
+            "files of it public",
+            "a release that nobody has seen",
+            "public files never change: make a new release",
+        )

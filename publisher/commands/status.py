@@ -1,0 +1,42 @@
+"""`publisher status`: how far releases have come, and what to do next."""
+
+from collections.abc import Iterable
+
+from publisher.core.lease import seconds_left
+from publisher.core.status import Stage, report_status
+from publisher.errors import Exit
+from publisher.outcomes import Reported
+from publisher.workflow.gather import gather
+from publisher.workflow.releases import parse_releases
+from publisher.workflow.world import World
+
+
+def run(world: World, names: Iterable[str], *, check: bool) -> Reported:
+    """Report on the named releases, or on every open one that was not promoted yet.
+
+    Args:
+        world: The ports.
+        names: Release names; none means all in progress.
+        check: Answer with `Exit.REFUSED` unless each of them is ready or done.
+
+    Raises:
+        UsageError: A name is no release of this project.
+    """
+    names = tuple(names) or _find_in_progress(world)
+    snapshot = gather(world, parse_releases(world.profile, names))
+    releases = report_status(snapshot, world.profile)
+    settled = {Stage.READY, Stage.PLANNED, Stage.DONE}
+    waiting = check and any(release.stage not in settled for release in releases)
+    return Reported(releases, _read_lease(world), Exit.REFUSED if waiting else Exit.DONE)
+
+
+def _find_in_progress(world: World) -> tuple[str, ...]:
+    return tuple(name for name in world.state.list_releases() if not world.state.list_numbers(name))
+
+
+def _read_lease(world: World) -> dict[str, str | int] | None:
+    stored = world.state.read_lease()
+    left = seconds_left(stored.value, stored.modified, stored.now) if stored else 0
+    if stored is None or not left:
+        return None
+    return {"holder": stored.value.holder, "purpose": stored.value.purpose, "expires_in_s": left}

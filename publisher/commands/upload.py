@@ -1,0 +1,162 @@
+"""`publisher upload`: a builder stages what it built and, when it is complete, says so."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from publisher.core import sums
+from publisher.core.assess import MAX_COPY_BYTES, find_missing
+from publisher.core.digests import Digest, of_bytes
+from publisher.core.mapping import map_names
+from publisher.core.profile import Duty
+from publisher.core.refusals import Refusal
+from publisher.errors import UsageError
+from publisher.outcomes import Outcome, Refused, Uploaded
+from publisher.workflow.files import LocalFile, find_files, hash_file
+from publisher.workflow.releases import check_commit, check_role, parse_release
+from publisher.workflow.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class UploadRequest:
+    """What a builder asks for. `paths` are files, or folders whose whole content is meant."""
+
+    release: str
+    role: str
+    paths: tuple[str, ...]
+    commit: str | None = None
+    complete: bool = False
+    prune: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    key: str
+    file: LocalFile
+    digest: Digest
+
+
+def run(world: World, request: UploadRequest) -> Outcome:
+    """Stage files at the keys that the profile gives them; with `complete`, hand over last.
+
+    What is staged already with the same digest is left alone, so a broken upload is continued by running it
+    again. A hand-over covers exactly the files given here: an older one that nobody meant to keep blocks.
+
+    Raises:
+        UsageError: Release, role, paths or commit cannot be meant; nothing was written.
+    """
+    release = parse_release(world.profile, request.release)
+    if check_role(world.profile, request.role).duty is Duty.TESTS:
+        raise UsageError(f"{request.role} tests and delivers nothing", "use the role that built the files")
+    files, own = _split(find_files(request.paths))
+    commit = _find_commit(world, request, own)
+    expected = world.profile.expect(release)
+    mapped = map_names(files, request.role, expected)
+    prefix = f"{request.role}/{request.release}/"
+    staged = _list_staged(world, prefix)
+    leftover = sorted(staged - set(mapped.keys.values()))
+    refusals = [*mapped.refusals, *_refuse_sizes(files)]
+    if request.complete and not request.prune:
+        refusals += [_refuse_leftover(key) for key in leftover]
+    if refusals:
+        return Refused(tuple(refusals))
+    world.observer.step("hash", f"{len(files)} files")
+    items = world.parallel.map(lambda name: _read(mapped.keys[name], files[name]), files)
+    uploaded = _upload(world, prefix, items, staged)
+    pruned = leftover if request.prune else []
+    for key in pruned:
+        world.staging.mark_deleted(prefix + key)
+    if request.complete:
+        _hand_over(world, prefix, items, commit)
+    mine = {key: item for key, item in expected.items() if item.role == request.role}
+    present = (staged | {item.key for item in items}) - set(pruned)
+    handed_over_before = world.staging.describe(prefix + sums.NAME) is not None
+    return Uploaded(
+        release=request.release,
+        role=request.role,
+        uploaded=tuple(uploaded),
+        skipped=tuple(item.key for item in items if item.key not in uploaded),
+        pruned=tuple(pruned),
+        missing=tuple(find_missing(mine, present)),
+        size=sum(item.file.size for item in items if item.key in uploaded),
+        handed_over=request.complete,
+        stale=handed_over_before and not request.complete and bool(uploaded or pruned),
+    )
+
+
+def _split(found: Mapping[str, LocalFile]) -> tuple[dict[str, LocalFile], dict[str, LocalFile]]:
+    """Part the hand-over's own files, which are no artifacts, from the rest."""
+    names = {sums.NAME, sums.COMMIT_NAME}
+    return (
+        {name: file for name, file in found.items() if name not in names},
+        {name: file for name, file in found.items() if name in names},
+    )
+
+
+def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFile]) -> str | None:
+    """Find what the builder says it built: `--commit`, or a COMMIT file among the paths."""
+    if not request.complete:
+        return None
+    commit = request.commit
+    if sums.COMMIT_NAME in own:
+        written = sums.parse_commit(own[sums.COMMIT_NAME].path.read_bytes())
+        if written is None or commit not in {None, written}:
+            raise UsageError(
+                f"found a COMMIT file with {written!r}, expected one line with {commit or 'the commit'}",
+                "correct the file or --commit",
+            )
+        commit = written
+    return check_commit(world.profile, commit)
+
+
+def _list_staged(world: World, prefix: str) -> set[str]:
+    names = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
+    return {name for name in names if name != sums.COMMIT_NAME and not name.startswith(sums.NAME)}
+
+
+def _read(key: str, file: LocalFile) -> _Item:
+    return _Item(key, file, hash_file(file.path))
+
+
+def _upload(world: World, prefix: str, items: list[_Item], staged: set[str]) -> list[str]:
+    world.observer.step("upload", prefix)
+    world.observer.expect(len(items), sum(item.file.size for item in items))
+
+    def upload(item: _Item) -> str | None:
+        present = world.staging.describe(prefix + item.key) if item.key in staged else None
+        fresh = present is None or present.digest != item.digest
+        if fresh:
+            world.staging.upload(prefix + item.key, item.file.path, item.digest)
+        world.observer.advance(item.key, item.file.size)
+        return item.key if fresh else None
+
+    try:
+        return [key for key in world.parallel.map(upload, items) if key]
+    finally:
+        world.observer.finish()
+
+
+def _hand_over(world: World, prefix: str, items: list[_Item], commit: str | None) -> None:
+    digests = {item.key: item.digest for item in items}
+    if commit:
+        text = f"{commit}\n".encode()
+        world.staging.put(prefix + sums.COMMIT_NAME, text)
+        digests[sums.COMMIT_NAME] = of_bytes(text)
+    world.staging.put(prefix + sums.NAME, sums.format_sums(digests))
+
+
+def _refuse_sizes(files: Mapping[str, LocalFile]) -> Iterable[Refusal]:
+    return (
+        Refusal("size", name, f"{file.size:,} bytes", f"at most {MAX_COPY_BYTES:,}", "split the file")
+        for name, file in files.items()
+        if file.size > MAX_COPY_BYTES
+    )
+
+
+def _refuse_leftover(key: str) -> Refusal:
+    return Refusal(
+        "extra",
+        key,
+        "it staged by an earlier upload, and not among the files given",
+        "a hand-over of exactly the files given",
+        "give it too, or remove it with --prune",
+    )

@@ -1,0 +1,134 @@
+"""How far releases have come, for people and for automation."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from publisher.core.assess import Assessment, Standing, assess_release, is_settled
+from publisher.core.decide import refuse_together
+from publisher.core.profile import Duty, Profile
+from publisher.core.refusals import Refusal
+from publisher.core.snapshot import ReleaseSnapshot, Snapshot, Unfinished, select_live
+
+
+class Stage(StrEnum):
+    """The stage a release is in."""
+
+    NOT_OPEN = "not open"
+    OPEN = "open"
+    HANDED_OVER = "handed over"
+    HELD = "held"
+    READY = "ready"
+    PLANNED = "planned"
+    LIVE = "live"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleStatus:
+    """How one role stands: what of its files is where, and what stands in the way."""
+
+    role: str
+    owner: str
+    delivers: bool
+    handed_over: bool
+    commit: str | None
+    hold: str | None
+    counts: Mapping[str, int]
+    standing: Mapping[str, Standing]
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseStatus:
+    """How one release stands. `promotion` is the unfinished one, if any."""
+
+    release: str
+    kind: str
+    stage: Stage
+    commit: str | None
+    attempt: int
+    promotions: int
+    promotion: str | None
+    roles: tuple[RoleStatus, ...]
+    refusals: tuple[Refusal, ...]
+    streamed: tuple[str, ...]
+
+
+def report_status(snapshot: Snapshot, profile: Profile) -> tuple[ReleaseStatus, ...]:
+    """Report on each release of `snapshot`, with every refusal that a promotion would meet now."""
+    published = snapshot.published()
+    return tuple(
+        _report(release, assess_release(release, profile, published), snapshot, profile)
+        for release in snapshot.releases
+    )
+
+
+def _report(
+    release: ReleaseSnapshot, assessment: Assessment, snapshot: Snapshot, profile: Profile
+) -> ReleaseStatus:
+    name = release.release.name
+    live = select_live(snapshot.unfinished, [name])
+    planned = [promotion for promotion in snapshot.unfinished if name in promotion.plan.names()]
+    settled = is_settled(release, snapshot.published())
+    refusals = (
+        () if settled else (*assessment.all_refusals(), *refuse_together(snapshot, profile, [assessment]))
+    )
+    return ReleaseStatus(
+        release=name,
+        kind=release.release.kind,
+        stage=_find_stage(assessment, refusals, live, planned, settled=settled),
+        commit=release.state.commit if release.state else None,
+        attempt=release.state.attempt if release.state else 0,
+        promotions=len(release.numbers),
+        promotion=(live or planned)[0].plan.id if planned else None,
+        roles=tuple(_report_role(role, assessment, profile) for role in assessment.roles),
+        refusals=refusals,
+        streamed=_list_streamed(release),
+    )
+
+
+def _find_stage(
+    assessment: Assessment,
+    refusals: tuple[Refusal, ...],
+    live: list[Unfinished],
+    planned: list[Unfinished],
+    *,
+    settled: bool,
+) -> Stage:
+    if live:
+        return Stage.LIVE
+    if settled:
+        return Stage.DONE
+    if assessment.snapshot.state is None:
+        return Stage.NOT_OPEN
+    if any(refusal.rule == "hold" for refusal in refusals):
+        return Stage.HELD
+    if not refusals:
+        return Stage.PLANNED if planned else Stage.READY
+    waiting = any(refusal.rule == "missing" for refusal in refusals)
+    return Stage.OPEN if waiting else Stage.HANDED_OVER
+
+
+def _report_role(role: str, assessment: Assessment, profile: Profile) -> RoleStatus:
+    found = assessment.roles[role]
+    rule = profile.roles.get(role)
+    staging = assessment.snapshot.roles.get(role)
+    hold = staging.hold.data.decode("utf-8", "replace").strip() if staging and staging.hold else ""
+    return RoleStatus(
+        role=role,
+        owner=rule.owner if rule else "release manager's sidecars",
+        delivers=rule is None or rule.duty is Duty.DELIVERS,
+        handed_over=found.handed_over,
+        commit=found.commit,
+        hold=hold or None,
+        counts=Counter(str(standing) for standing in found.standing.values()),
+        standing=dict(sorted(found.standing.items())),
+        refusals=found.refusals,
+    )
+
+
+def _list_streamed(release: ReleaseSnapshot) -> tuple[str, ...]:
+    everything = [staging.objects for staging in release.roles.values()] + [release.rm]
+    return tuple(sorted(key for objects in everything for key, stored in objects.items() if stored.streamed))

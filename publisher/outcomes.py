@@ -1,0 +1,95 @@
+"""What commands answer: plain values that the output shows, each with the exit status it means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from publisher.core.decide import Decision
+from publisher.core.plan import Plan
+from publisher.core.refusals import Refusal
+from publisher.core.status import ReleaseStatus
+from publisher.errors import Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing was written. `finished` names live promotions that were brought to their end first."""
+
+    refusals: tuple[Refusal, ...]
+    finished: tuple[str, ...] = ()
+    status: Exit = Exit.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The question was answered with no; nothing was written."""
+
+    status: Exit = Exit.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What a promotion did; `plan` is None if there was nothing to do. `finished` as in `Refused`."""
+
+    plan: Plan | None
+    finished: tuple[str, ...]
+    already_public: int
+    streamed: int
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a dry run would do. `unfinished` names live promotions that would be finished first."""
+
+    decision: Decision | None
+    unfinished: tuple[str, ...]
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A release is open at a commit and attempt; `changed` tells whether this run made it so."""
+
+    release: str
+    commit: str | None
+    attempt: int
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """What an upload did. `missing` names what the profile requires of the role and nobody staged."""
+
+    release: str
+    role: str
+    uploaded: tuple[str, ...]
+    skipped: tuple[str, ...]
+    pruned: tuple[str, ...]
+    missing: tuple[str, ...]
+    size: int
+    handed_over: bool
+    stale: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A role's hold: its reason, or None once it is lifted."""
+
+    release: str
+    role: str
+    reason: str | None
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The status of releases, and who holds the lease."""
+
+    releases: tuple[ReleaseStatus, ...]
+    lease: Mapping[str, str | int] | None
+    status: Exit = Exit.DONE
+
+
+Outcome = Refused | Declined | Promoted | Planned | Opened | Uploaded | Held | Reported

@@ -1,0 +1,1 @@
+"""Fakes, builders of data and servers for the tests."""

@@ -1,0 +1,229 @@
+"""An S3 in memory that passes the same contract suite as the real adapters, and the other ports' fakes."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+from publisher.core.digests import Digest
+from publisher.core.plan import Version
+from publisher.core.profile import Delivery
+from publisher.core.snapshot import Copied, Described
+from publisher.errors import ConflictError, GoneError, StoreError
+from publisher.ports import ReadObject
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class FakeVersion:
+    """One stored version; `data` of None is a delete marker."""
+
+    key: str
+    version_id: str
+    data: bytes | None
+    modified: datetime
+    delivery: Delivery | None = None
+    whole: bool = True
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.md5(self.data or b"", usedforsecurity=False).hexdigest()}"'
+
+    @property
+    def digest(self) -> Digest:
+        return Digest(hashlib.sha256(self.data or b"").hexdigest())
+
+
+@dataclass
+class FakeS3:
+    """Both buckets behind one clock. `before` hears of each request before it is served, and may raise."""
+
+    clock: datetime = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    before: Callable[[str, str], None] = lambda request, key: None
+    writes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.staging = FakeStaging(self, "staging")
+        self.public = FakePublic(self, "public")
+
+    def tick(self, seconds: float) -> None:
+        self.clock += timedelta(seconds=seconds)
+
+    def next_version(self) -> str:
+        return f"v{next(self._numbers)}"
+
+
+class FakeBucket:
+    """Reads of one bucket."""
+
+    def __init__(self, s3: FakeS3, name: str) -> None:
+        self.name = name
+        self.versions: dict[str, list[FakeVersion]] = {}
+        self._s3 = s3
+
+    def list_keys(self, prefix: str) -> tuple[str, ...]:
+        self._s3.before("list", prefix)
+        return tuple(sorted(key for key in self.versions if key.startswith(prefix) and self.current(key)))
+
+    def describe(self, key: str) -> Described | None:
+        self._s3.before("describe", key)
+        found = self.current(key)
+        if found is None:
+            return None
+        version = Version(key, found.version_id, found.etag)
+        return Described(
+            version, len(found.data or b""), found.modified, found.digest if found.whole else None
+        )
+
+    def read(self, key: str) -> ReadObject | None:
+        self._s3.before("read", key)
+        found = self.current(key)
+        if found is None:
+            return None
+        return ReadObject(found.data or b"", found.version_id, found.etag, found.modified, self._s3.clock)
+
+    def compute_digest(self, version: Version) -> Digest:
+        self._s3.before("stream", version.key)
+        return self.find(version).digest
+
+    def now(self) -> datetime:
+        self._s3.before("now", "")
+        return self._s3.clock
+
+    # What follows is for tests: none of it is a request.
+
+    def current(self, key: str) -> FakeVersion | None:
+        versions = self.versions.get(key)
+        return versions[-1] if versions and versions[-1].data is not None else None
+
+    def find(self, version: Version) -> FakeVersion:
+        for found in self.versions.get(version.key, []):
+            if found.version_id == version.version_id and found.data is not None:
+                return found
+        raise GoneError(f"{version.key} {version.version_id}")
+
+    def store(
+        self, key: str, data: bytes | None, delivery: Delivery | None = None, *, whole: bool = True
+    ) -> FakeVersion:
+        stored = FakeVersion(key, self._s3.next_version(), data, self._s3.clock, delivery, whole)
+        self.versions.setdefault(key, []).append(stored)
+        return stored
+
+    def expire(self, prefix: str) -> None:
+        for key in [key for key in self.versions if key.startswith(prefix)]:
+            del self.versions[key]
+
+    def digests(self, prefix: str = "") -> dict[str, Digest]:
+        found = {key: self.current(key) for key in self.versions if key.startswith(prefix)}
+        return {key: version.digest for key, version in sorted(found.items()) if version}
+
+    def _write(self, request: str, key: str) -> None:
+        self._s3.before(request, key)
+        self._s3.writes.append((request, f"{self.name}/{key}"))
+
+
+class FakeStaging(FakeBucket):
+    """The staging bucket."""
+
+    def upload(self, key: str, path: Path, digest: Digest) -> None:
+        self._write("upload", key)
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StoreError("BadDigest")
+        self.store(key, data)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._write("put", key)
+        self.store(key, data)
+
+    def mark_deleted(self, key: str) -> None:
+        self._write("delete", key)
+        self.store(key, None)
+
+    def create(self, key: str, data: bytes) -> str:
+        self._write("create", key)
+        if self.current(key):
+            raise ConflictError(key)
+        return self.store(key, data).etag
+
+    def replace(self, key: str, data: bytes, etag: str) -> str:
+        self._write("replace", key)
+        found = self.current(key)
+        if found is None or found.etag != etag:
+            raise ConflictError(key)
+        return self.store(key, data).etag
+
+
+class FakePublic(FakeBucket):
+    """The public bucket."""
+
+    def copy_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        self._write("copy", key)
+        return self._copy(self._s3.staging, source, key, delivery)
+
+    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        self._write("place", key)
+        return self._place(self._s3.staging, source, key, delivery)
+
+    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+        self._write("place", key)
+        return self._place(self, source, key, delivery)
+
+    def _place(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
+        if self.current(key):
+            raise ConflictError(key)
+        return self._copy(bucket, source, key, delivery)
+
+    def _copy(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
+        found = bucket.find(source)
+        if found.etag != source.etag:
+            raise GoneError(f"{source.key} has another ETag")
+        copy = self.store(key, found.data, delivery)
+        return Copied(Version(key, copy.version_id, copy.etag), copy.digest)
+
+
+class FakeIdentity:
+    """A caller with a fixed ARN."""
+
+    def __init__(self, arn: str = "arn:aws:iam::123456789012:user/rm") -> None:
+        self._arn = arn
+
+    def who(self) -> str:
+        return self._arn
+
+
+class Serial:
+    """Requests one after the other, so that a crash can be put before each."""
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        return [work(item) for item in items]
+
+
+@dataclass
+class Silent:
+    """An observer that only remembers."""
+
+    steps: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+    done: list[str] = field(default_factory=list[str])
+
+    def step(self, name: str, detail: str) -> None:
+        self.steps.append(name)
+
+    def expect(self, files: int, size: int) -> None:
+        return
+
+    def advance(self, key: str, size: int) -> None:
+        self.done.append(key)
+
+    def finish(self) -> None:
+        return
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
