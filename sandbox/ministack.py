@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +29,8 @@ VERSION = "1.5.33"
 
 REGION = "us-east-1"
 LOOPBACK = "127.0.0.1"
+INLINE = "inline"
+"""The name of a user's only policy."""
 
 _START_SECONDS = 30.0
 # Starts the real command in its own process group and kills that group when standard input closes, which
@@ -73,13 +75,11 @@ class Ministack:
 
     def new_user(self, name: str, policy: Mapping[str, object]) -> Credentials:
         """Create an IAM user with `policy` inline, and an access key for it."""
-        iam = self.root_session().client("iam", endpoint_url=self.endpoint, config=local_config())
-        try:
+        session = self.root_session()
+        with closing(session.client("iam", endpoint_url=self.endpoint, config=local_config())) as iam:
             arn = iam.create_user(UserName=name)["User"]["Arn"]
-            iam.put_user_policy(UserName=name, PolicyName="inline", PolicyDocument=json.dumps(policy))
+            iam.put_user_policy(UserName=name, PolicyName=INLINE, PolicyDocument=json.dumps(policy))
             key = iam.create_access_key(UserName=name)["AccessKey"]
-        finally:
-            iam.close()
         return Credentials(key["AccessKeyId"], key["SecretAccessKey"], arn)
 
 
@@ -130,7 +130,7 @@ def run_ministack(*, installed: Callable[[str], str] = metadata.version) -> Gene
         process = stack.enter_context(
             run_process([sys.executable, "-I", "-m", "ministack"], folder, _environment(port, folder, root))
         )
-        wait_until(process, folder, lambda: _ask(port, "/_ministack/health") == http.HTTPStatus.OK)
+        wait_until(process, folder, lambda: ask(port, "/_ministack/health") == http.HTTPStatus.OK)
         server = Ministack(f"http://{LOOPBACK}:{port}", process.pid, root)
         _check_enforcement(server, port)
         yield server
@@ -230,36 +230,9 @@ def _check_version(installed: Callable[[str], str]) -> None:
 
 
 def _check_enforcement(server: Ministack, port: int) -> None:
-    """See that access is enforced: two reads that must be refused, and one that must not."""
-    bucket = f"probe-{secrets.token_hex(8)}"
-    read = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/*"}
+    """See that access is enforced: three reads that must be refused, and one that must not."""
     try:
-        s3 = server.root_session().client("s3", endpoint_url=server.endpoint, config=local_config())
-        iam = server.root_session().client("iam", endpoint_url=server.endpoint, config=local_config())
-        s3.create_bucket(Bucket=bucket)
-        s3.put_object(Bucket=bucket, Key="private", Body=b"x")
-        refused = server.new_user(f"{bucket}-refused", {"Version": "2012-10-17", "Statement": []})
-        allowed = server.new_user(f"{bucket}-allowed", {"Version": "2012-10-17", "Statement": [read]})
-        iam.delete_user_policy(UserName=f"{bucket}-refused", PolicyName="inline")
-        answers = {
-            "an unsigned read": (_ask(port, f"/{bucket}/private"), 403),
-            "a read by a user without policy": (_read_as(server, refused, bucket), 403),
-            "a read with a wrong secret": (
-                _read_as(server, Credentials(allowed.access_key_id, "wrong"), bucket),
-                403,
-            ),
-            "a read that a policy allows": (_read_as(server, allowed, bucket), 200),
-        }
-        for user in (refused, allowed):
-            name = user.arn.rpartition("/")[2]
-            iam.delete_access_key(UserName=name, AccessKeyId=user.access_key_id)
-        iam.delete_user_policy(UserName=f"{bucket}-allowed", PolicyName="inline")
-        iam.delete_user(UserName=f"{bucket}-refused")
-        iam.delete_user(UserName=f"{bucket}-allowed")
-        s3.delete_object(Bucket=bucket, Key="private")
-        s3.delete_bucket(Bucket=bucket)
-        s3.close()
-        iam.close()
+        answers = _probe(server, port)
     except (BotoCoreError, ClientError) as error:
         raise ServerError(f"ministack cannot be checked: {error}") from error
     wrong = [f"{what} gave {got} instead of {want}" for what, (got, want) in answers.items() if got != want]
@@ -267,22 +240,45 @@ def _check_enforcement(server: Ministack, port: int) -> None:
         raise ServerError(f"ministack does not enforce access: {'; '.join(wrong)}")
 
 
+def _probe(server: Ministack, port: int) -> dict[str, tuple[int, int]]:
+    """Read a private object in four ways; answer the status of each and what it should be."""
+    name = f"probe-{secrets.token_hex(8)}"
+    read = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{name}/*"}
+    session = server.root_session()
+    with (
+        closing(session.client("s3", endpoint_url=server.endpoint, config=local_config())) as s3,
+        closing(session.client("iam", endpoint_url=server.endpoint, config=local_config())) as iam,
+    ):
+        s3.create_bucket(Bucket=name)
+        s3.put_object(Bucket=name, Key="private", Body=b"x")
+        user = server.new_user(name, {"Version": "2012-10-17", "Statement": [read]})
+        forged = Credentials(user.access_key_id, secrets.token_hex(16))
+        answers = {
+            "an unsigned read": (ask(port, f"/{name}/private"), 403),
+            "a read that a policy allows": (_read_as(server, user, name), 200),
+            "a read with a wrong secret": (_read_as(server, forged, name), 403),
+        }
+        iam.delete_user_policy(UserName=name, PolicyName=INLINE)
+        answers["a read by a user without policy"] = (_read_as(server, user, name), 403)
+        iam.delete_access_key(UserName=name, AccessKeyId=user.access_key_id)
+        iam.delete_user(UserName=name)
+        s3.delete_object(Bucket=name, Key="private")
+        s3.delete_bucket(Bucket=name)
+    return answers
+
+
 def _read_as(server: Ministack, credentials: Credentials, bucket: str) -> int:
-    s3 = open_session(credentials).client("s3", endpoint_url=server.endpoint, config=local_config())
-    try:
-        s3.get_object(Bucket=bucket, Key="private")["Body"].read()
-    except ClientError as error:
-        return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    finally:
-        s3.close()
+    session = open_session(credentials)
+    with closing(session.client("s3", endpoint_url=server.endpoint, config=local_config())) as s3:
+        try:
+            s3.get_object(Bucket=bucket, Key="private")["Body"].read()
+        except ClientError as error:
+            return error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return http.HTTPStatus.OK
 
 
-def _ask(port: int, path: str) -> int:
+def ask(port: int, path: str) -> int:
     """Make an unsigned GET and answer its status."""
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=5)
-    try:
+    with closing(http.client.HTTPConnection(LOOPBACK, port, timeout=5)) as connection:
         connection.request("GET", path)
         return connection.getresponse().status
-    finally:
-        connection.close()

@@ -169,10 +169,14 @@ class S3Staging(S3Bucket):
 
     def replace(self, key: str, data: bytes, etag: str) -> str:
         """Store a small object over the version with `etag`, and answer the new ETag."""
-        with self._translate(f"replace {key}"):
-            return self._client.put_object(
-                Bucket=self.name, Key=key, Body=data, ChecksumAlgorithm="SHA256", IfMatch=etag
-            )["ETag"]
+        try:
+            with self._translate(f"replace {key}"):
+                return self._client.put_object(
+                    Bucket=self.name, Key=key, Body=data, ChecksumAlgorithm="SHA256", IfMatch=etag
+                )["ETag"]
+        except GoneError as error:
+            # S3 answers 404, not 412, when there is nothing to compare the ETag with.
+            raise ConflictError(str(error)) from error
 
 
 class S3Public(S3Bucket):
@@ -216,7 +220,9 @@ class S3Public(S3Bucket):
             )
             result = answer["CopyObjectResult"]
             digest = parse_base64(result.get("ChecksumSHA256", "-"))
-            version = Version(key, answer.get("VersionId", "null"), result.get("ETag", ""))
+            # Some stores leave out the quotes here, and only here.
+            etag = '"' + result.get("ETag", "").strip('"') + '"'
+            version = Version(key, answer.get("VersionId", "null"), etag)
             if digest is None:
                 # Not every store tells the checksum of a copy in its answer; one HEAD does.
                 digest = self._describe(key, version.version_id).digest

@@ -2,9 +2,9 @@
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 
-from publisher.errors import AccessDeniedError
+from publisher.errors import AccessDeniedError, StoreError
 
 
 class StsIdentity:
@@ -19,12 +19,17 @@ class StsIdentity:
 
         Raises:
             AccessDeniedError: There are none, or they are not (or no longer) valid.
+            StoreError: AWS could not be asked.
         """
         if not self._arn:
             try:
                 config = Config(retries={"mode": "standard", "total_max_attempts": 5})
                 client = boto3.session.Session().client("sts", region_name=self._region, config=config)
                 self._arn = client.get_caller_identity()["Arn"]
+            except HTTPClientError as error:
+                raise StoreError(
+                    f"AWS cannot be asked whose credentials are in use: {error}", "check the network"
+                ) from error
             except (ClientError, BotoCoreError) as error:
                 raise AccessDeniedError(
                     f"the AWS credentials in use are not valid: {error}",

@@ -1,7 +1,7 @@
 """Runs independent requests side by side on threads."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,8 +17,11 @@ class Threads:
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Do `work` on every item and answer in their order."""
         with ThreadPoolExecutor(max_workers=self._count) as pool:
-            futures = [pool.submit(work, item) for item in items]
             try:
+                futures = [pool.submit(work, item) for item in items]
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
                 return [future.result() for future in futures]
             except BaseException:
                 pool.shutdown(cancel_futures=True)

@@ -101,10 +101,11 @@ def _complete(run: Run) -> None:
     """Do what is left of a live promotion; whatever goes wrong now, something is public."""
     try:
         run_steps(run, AFTER_LIVE)
-    except PublisherError as error:
+    except Exception as error:
+        cure = error.next_step if isinstance(error, PublisherError) else ""
         raise UnfinishedError(
             f"promotion {run.plan.id} is live and not finished: {error}",
-            error.next_step or "run the same command again",
+            cure or "run the same command again",
         ) from error
 
 

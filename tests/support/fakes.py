@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from threading import RLock
 from typing import TypeVar
 
 from publisher.core.digests import Digest
@@ -51,6 +52,8 @@ class FakeS3:
     def __post_init__(self) -> None:
         self.staging = FakeStaging(self, "staging")
         self.public = FakePublic(self, "public")
+        # Held from a condition to the write that depends on it, never while `before` is called.
+        self.lock = RLock()
 
     def tick(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
@@ -148,16 +151,18 @@ class FakeStaging(FakeBucket):
 
     def create(self, key: str, data: bytes) -> str:
         self._write("create", key)
-        if self.current(key):
-            raise ConflictError(key)
-        return self.store(key, data).etag
+        with self._s3.lock:
+            if self.current(key):
+                raise ConflictError(key)
+            return self.store(key, data).etag
 
     def replace(self, key: str, data: bytes, etag: str) -> str:
         self._write("replace", key)
-        found = self.current(key)
-        if found is None or found.etag != etag:
-            raise ConflictError(key)
-        return self.store(key, data).etag
+        with self._s3.lock:
+            found = self.current(key)
+            if found is None or found.etag != etag:
+                raise ConflictError(key)
+            return self.store(key, data).etag
 
 
 class FakePublic(FakeBucket):
@@ -176,9 +181,13 @@ class FakePublic(FakeBucket):
         return self._place(self, source, key, delivery)
 
     def _place(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
-        if self.current(key):
-            raise ConflictError(key)
-        return self._copy(bucket, source, key, delivery)
+        with self._s3.lock:
+            if self.current(key):
+                raise ConflictError(key)
+            if bucket.find(source).etag != source.etag:
+                # The store answers 412 for either condition, and does not say for which.
+                raise ConflictError(f"{source.key} has another ETag")
+            return self._copy(bucket, source, key, delivery)
 
     def _copy(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
         found = bucket.find(source)

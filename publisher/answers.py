@@ -1,0 +1,156 @@
+"""The `--json` answer of each outcome: one object, its fields a contract with whoever automates."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from publisher.core.plan import Plan
+from publisher.core.refusals import Refusal
+from publisher.core.status import ReleaseStatus, RoleStatus
+from publisher.outcomes import (
+    Declined,
+    Held,
+    Opened,
+    Outcome,
+    Planned,
+    Promoted,
+    Refused,
+    Reported,
+    Uploaded,
+)
+
+Json = dict[str, Any]
+
+
+def make_answer(command: str, outcome: Outcome) -> Json:
+    """Make the whole answer: `schema`, `command`, `exit`, `result`, then the outcome's own fields."""
+    result, write = _WRITERS[type(outcome)]
+    head = {"schema": 1, "command": command, "exit": int(outcome.status), "result": result}
+    return {**head, **write(outcome)}
+
+
+def write_refusal(refusal: Refusal) -> Json:
+    """Write one refusal."""
+    return {
+        "rule": refusal.rule,
+        "subject": refusal.subject,
+        "found": refusal.found,
+        "expected": refusal.expected,
+        "next": refusal.cure,
+    }
+
+
+def _write_refused(outcome: Refused) -> Json:
+    return {
+        "refusals": [write_refusal(refusal) for refusal in outcome.refusals],
+        "finished": list(outcome.finished),
+    }
+
+
+def _write_plan(plan: Plan) -> Json:
+    return {
+        "plan": plan.digest,
+        "promotion": plan.id,
+        "releases": [
+            {"release": r.name, "commit": r.commit, "attempt": r.attempt, "number": r.number}
+            for r in plan.releases
+        ],
+        "files": [{"key": f.key, "digest": f.digest, "size": f.size, "role": f.role} for f in plan.files],
+        "bytes": plan.size,
+        "waived": [write_refusal(refusal) for refusal in plan.waived],
+    }
+
+
+def _write_promoted(outcome: Promoted) -> Json:
+    return {
+        **(_write_plan(outcome.plan) if outcome.plan else {}),
+        "written": len(outcome.plan.files) if outcome.plan else 0,
+        "already_public": outcome.already_public,
+        "artifact_bytes_through_publisher": outcome.streamed,
+        "finished": list(outcome.finished),
+    }
+
+
+def _write_planned(outcome: Planned) -> Json:
+    decision = outcome.decision
+    return {
+        **(_write_plan(decision.plan) if decision else {}),
+        "already_public": decision.skipped if decision else 0,
+        "unfinished": list(outcome.unfinished),
+    }
+
+
+def _write_opened(outcome: Opened) -> Json:
+    return {
+        "release": outcome.release,
+        "commit": outcome.commit,
+        "attempt": outcome.attempt,
+        "changed": outcome.changed,
+    }
+
+
+def _write_uploaded(outcome: Uploaded) -> Json:
+    return {
+        "release": outcome.release,
+        "role": outcome.role,
+        "uploaded": list(outcome.uploaded),
+        "skipped": list(outcome.skipped),
+        "pruned": list(outcome.pruned),
+        "missing": list(outcome.missing),
+        "bytes": outcome.size,
+        "handed_over": outcome.handed_over,
+        "stale_hand_over": outcome.stale,
+    }
+
+
+def _write_held(outcome: Held) -> Json:
+    return {"release": outcome.release, "role": outcome.role, "hold": outcome.reason}
+
+
+def _write_reported(outcome: Reported) -> Json:
+    return {
+        "releases": [_write_release(release) for release in outcome.releases],
+        "lease": dict(outcome.lease) if outcome.lease else None,
+    }
+
+
+def _write_release(status: ReleaseStatus) -> Json:
+    return {
+        "release": status.release,
+        "kind": status.kind,
+        "stage": str(status.stage),
+        "commit": status.commit,
+        "attempt": status.attempt,
+        "promotions": status.promotions,
+        "promotion": status.promotion,
+        "roles": [_write_role(role) for role in status.roles],
+        "refusals": [write_refusal(refusal) for refusal in status.refusals],
+        "streamed": list(status.streamed),
+    }
+
+
+def _write_role(status: RoleStatus) -> Json:
+    return {
+        "role": status.role,
+        "owner": status.owner,
+        "handed_over": status.handed_over,
+        "commit": status.commit,
+        "hold": status.hold,
+        "artifacts": {key: str(standing) for key, standing in status.standing.items()},
+    }
+
+
+def _write_nothing(outcome: Declined) -> Json:
+    _ = outcome
+    return {}
+
+
+_WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
+    Refused: ("refused", _write_refused),
+    Declined: ("declined", _write_nothing),
+    Promoted: ("promoted", _write_promoted),
+    Planned: ("planned", _write_planned),
+    Opened: ("opened", _write_opened),
+    Uploaded: ("uploaded", _write_uploaded),
+    Held: ("held", _write_held),
+    Reported: ("reported", _write_reported),
+}

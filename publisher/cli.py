@@ -1,0 +1,286 @@
+"""The command line: parses, wires the adapters, asks the questions, and turns errors into exit statuses."""
+
+import secrets
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from publisher import __version__
+from publisher.commands import hold, promote, status, upload
+from publisher.commands import open as open_command
+from publisher.config import load_config
+from publisher.core.decide import Decision
+from publisher.core.refusals import WAIVABLE, Waiver
+from publisher.documents.profile import load_profile
+from publisher.errors import Exit, PublisherError, UsageError
+from publisher.outcomes import Outcome
+from publisher.output import Output
+from publisher.workflow.world import World
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_THREADS = 16
+_EXITS = """\b
+Exit statuses:
+  0    done, or nothing to do
+  1    failed; nothing public changed
+  2    misused
+  3    refused; nothing public changed
+  4    something public changed; run again to finish
+  130  interrupted; run again
+"""
+
+
+@dataclass
+class Settings:
+    """The options that every command has, wherever on the command line they stood."""
+
+    config: str = "publisher.toml"
+    as_json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    command: str = "publisher"
+
+    def make_output(self) -> Output:
+        """Make the output that these options ask for."""
+        return Output(as_json=self.as_json, quiet=self.quiet)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Keep a common option: before or after the command's name, it means the same."""
+    settings = context.ensure_object(Settings)
+    settings.command = context.info_name or settings.command
+    if value and parameter.name:
+        setattr(settings, parameter.name, value)
+
+
+def common(command: F) -> F:
+    """Give a command the options that all of them have."""
+    shared: dict[str, Any] = {"callback": _remember, "expose_value": False}
+    options = (
+        click.option("-v", "--verbose", is_flag=True, help="Show where an error came from.", **shared),
+        click.option("-q", "--quiet", is_flag=True, help="Errors only.", **shared),
+        click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.", **shared),
+        click.option(
+            "--config",
+            metavar="FILE",
+            envvar="PUBLISHER_CONFIG",
+            show_envvar=True,
+            help="The site's publisher.toml.  [default: ./publisher.toml]",
+            **shared,
+        ),
+    )
+    for option in options:
+        command = option(command)
+    return command
+
+
+role_option = click.option(
+    "--role", required=True, envvar="PUBLISHER_ROLE", show_envvar=True, help="Your role in the profile."
+)
+
+
+@click.group(
+    epilog=_EXITS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@common
+@click.version_option(__version__, prog_name="publisher")
+def publisher() -> None:
+    """Publish gate: builders stage, the release manager promotes, everything becomes public at once.
+
+    \b
+    A builder:
+      publisher upload 3.14.0b3 dist/ --role windows --commit SHA --complete
+    The release manager:
+      publisher open 3.14.0b3 --commit SHA
+      publisher status 3.14.0b3
+      publisher promote 3.14.0b3
+    """  # noqa: D301
+
+
+@publisher.command("open")
+@click.argument("release")
+@click.option("--commit", metavar="SHA", help="The full commit that builders are to build.")
+@common
+def open_(*, release: str, commit: str | None) -> Outcome:
+    """Open RELEASE at a commit, so that it can be handed over and promoted."""
+    return open_command.run_open(wire(), release, commit)
+
+
+@publisher.command()
+@click.argument("release")
+@click.option("--commit", metavar="SHA", help="The full commit to build now.")
+@click.option("--reason", required=True, help="Why the last attempt is given up.")
+@common
+def respin(*, release: str, commit: str | None, reason: str) -> Outcome:
+    """Start the next attempt of RELEASE; hand-overs made so far stop counting."""
+    return open_command.run_respin(wire(), release, commit, reason)
+
+
+@publisher.command("upload")
+@click.argument("release")
+@click.argument("paths", nargs=-1, required=True)
+@role_option
+@click.option("--commit", metavar="SHA", help="The full commit that was built.")
+@click.option("--complete", is_flag=True, help="Hand over: these are all the files. Writes SHA256SUMS last.")
+@click.option(
+    "--prune", is_flag=True, help="Mark files deleted that were staged earlier and are not given now."
+)
+@common
+def upload_(
+    *,
+    release: str,
+    paths: tuple[str, ...],
+    role: str,
+    commit: str | None,
+    complete: bool,
+    prune: bool,
+) -> Outcome:
+    """Stage files of RELEASE: whole folders, or files by name.
+
+    What is staged already with the same digest is left alone; run it again after an interruption.
+    """
+    request = upload.UploadRequest(release, role, paths, commit, complete, prune)
+    return upload.run(wire(), request)
+
+
+@publisher.command("hold")
+@click.argument("release")
+@role_option
+@click.option("--reason", required=True, help="What is wrong, for everybody to read.")
+@common
+def hold_(*, release: str, role: str, reason: str) -> Outcome:
+    """Stop RELEASE from being promoted until your role lifts the hold."""
+    return hold.run_hold(wire(), release, role, reason)
+
+
+@publisher.command()
+@click.argument("release")
+@role_option
+@common
+def unhold(*, release: str, role: str) -> Outcome:
+    """Lift your role's hold on RELEASE."""
+    return hold.run_unhold(wire(), release, role)
+
+
+@publisher.command("status")
+@click.argument("releases", nargs=-1)
+@click.option("--check", is_flag=True, help="Exit with 3 unless each release is ready, planned or done.")
+@common
+def status_(*, releases: tuple[str, ...], check: bool) -> Outcome:
+    """Show how RELEASES stand and what to do next; without a name, all in progress."""
+    return status.run(wire(), releases, check=check)
+
+
+@publisher.command("promote")
+@click.argument("releases", nargs=-1, required=True)
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
+@click.option("--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra or hold.")
+@click.option("--reason", help="Why it is waived, for the record.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@common
+def promote_(
+    *,
+    releases: tuple[str, ...],
+    dry_run: bool,
+    plan: str | None,
+    waive: tuple[str, ...],
+    reason: str | None,
+    yes: bool,
+) -> Outcome:
+    """Make everything of RELEASES public, or say everything that stands in the way.
+
+    Run it again after an interruption: it finishes what it began.
+    """
+    request = promote.PromoteRequest(releases, _parse_waivers(waive, reason), plan, dry_run)
+    output = _settings().make_output()
+
+    def confirm(decision: Decision) -> bool:
+        output.show_plan(decision)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("there is no terminal to ask on", "review the plan, then run again with --yes")
+        return click.confirm("Make this public?", err=True)
+
+    return promote.run(wire(), request, confirm)
+
+
+def wire() -> World:
+    """Make the world of the command that runs; adapters and their SDKs are imported here, late."""
+    from publisher.adapters.s3 import S3Public, S3Staging, make_client
+    from publisher.adapters.sts import StsIdentity
+    from publisher.adapters.threads import Threads
+
+    settings = _settings()
+    config = load_config(Path(settings.config))
+    client = make_client(config.region, _THREADS)
+    return World(
+        profile=load_profile(config.profile),
+        provisioned=config.roles,
+        staging=S3Staging(client, config.staging_bucket),
+        public=S3Public(client, config.public_bucket, config.staging_bucket),
+        identity=StsIdentity(config.region),
+        parallel=Threads(_THREADS),
+        new_id=lambda: secrets.token_hex(16),
+        observer=settings.make_output(),
+    )
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and give its exit status."""
+    settings = Settings()
+    try:
+        outcome = publisher.main(arguments, obj=settings, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return Exit.MISUSED
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted; run the same command again to go on", err=True)
+        return Exit.INTERRUPTED
+    except PublisherError as error:
+        if settings.verbose:
+            traceback.print_exc()
+        settings.make_output().show_error(settings.command, error)
+        return error.exit_status
+    except Exception as error:
+        if settings.verbose:
+            traceback.print_exc()
+        unexpected = PublisherError(
+            f"unexpected {type(error).__name__}: {error}", "report it with what --verbose shows"
+        )
+        settings.make_output().show_error(settings.command, unexpected)
+        return Exit.FAILED
+    if isinstance(outcome, int):
+        return outcome
+    settings.make_output().show(settings.command, outcome)
+    return outcome.status
+
+
+def main() -> None:
+    """Run as a program."""
+    sys.exit(run())
+
+
+def _settings() -> Settings:
+    return click.get_current_context().ensure_object(Settings)
+
+
+def _parse_waivers(waive: tuple[str, ...], reason: str | None) -> tuple[Waiver, ...]:
+    if waive and not (reason or "").strip():
+        raise UsageError("--waive needs a reason, which goes on record", "add: --reason '…'")
+    return tuple(_parse_waiver(text, (reason or "").strip()) for text in waive)
+
+
+def _parse_waiver(text: str, reason: str) -> Waiver:
+    rule, colon, subject = text.partition(":")
+    if not colon or not subject or rule not in WAIVABLE:
+        allowed = " or ".join(f"{name}:SUBJECT" for name in sorted(WAIVABLE))
+        raise UsageError(f"found --waive {text}, expected {allowed}", "the refusal shows what to write")
+    return Waiver(rule, subject, reason)
