@@ -1,0 +1,34 @@
+"""The same table judged by an evaluator that is not ours, the emulator's; skipped where there is none."""
+
+from typing import Any
+
+import pytest
+from test_policies import IDENTITIES, PUBLIC, PUBLIC_POLICY, STAGING, STAGING_POLICY, TABLE, may
+
+evaluator: Any = pytest.importorskip("ministack.core.iam_evaluator")
+
+ACCOUNT = "123456789012"
+
+
+def judge(who: str, action: str, resource: str) -> bool:
+    context = evaluator.EvalContext(
+        principal_arn=f"arn:aws:iam::{ACCOUNT}:role/{who}",
+        principal_type="AssumedRole",
+        principal_account=ACCOUNT,
+        action=action,
+        resource_arn=resource,
+        region="us-east-1",
+        source_ip="192.0.2.1",
+        secure_transport=True,
+    )
+    answer = evaluator.evaluate(context, [evaluator.parse_policy_document(dict(IDENTITIES[who]))])
+    bucket = {STAGING: STAGING_POLICY, PUBLIC: PUBLIC_POLICY}.get(resource.split("/")[0])
+    if bucket:
+        answer = evaluator.combine_resource_policy(answer, context, dict(bucket), ACCOUNT)
+    return answer.decision == "Allow"
+
+
+@pytest.mark.parametrize("who", IDENTITIES)
+def test_two_evaluators_agree(who: str) -> None:
+    rights = [(action, resource) for action, resource, _ in TABLE]
+    assert [judge(who, *right) for right in rights] == [may(who, *right) for right in rights]
