@@ -17,12 +17,12 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from publisher.answers import make_answer
 from publisher.core.decide import Decision
 from publisher.core.plan import Plan
+from publisher.core.profile import RM
 from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
 from publisher.errors import PublisherError
@@ -213,23 +213,9 @@ class Output:
                 (status.release, "bold"), f"  {status.kind}, attempt {status.attempt}{at}: {status.stage}"
             )
         )
-        table = Table(box=None, pad_edge=False, show_edge=False)
-        for column in (
-            "  role",
-            "hand-over",
-            "commit",
-            "ready",
-            "staged",
-            "missing",
-            "public",
-            "differs",
-            "extra",
-        ):
-            table.add_column(column, overflow="fold")
-        for role in status.roles:
-            if role.standing or role.hold or role.refusals or role.delivers:
-                table.add_row(*_make_row(role))
-        self.out.print(table)
+        rows = [row for role in status.roles if (row := _make_row(role))]
+        for line in _align([("role", "hand-over", "commit", "artifacts"), *rows]):
+            self.out.print(f"  {line}")
         if status.streamed:
             self.warn(f"no whole-file digest in the store, so streamed once: {_shorten(status.streamed)}")
         self._print_refusals(status.refusals)
@@ -306,13 +292,17 @@ def _shorten(names: Iterable[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _make_row(role: RoleStatus) -> list[str]:
-    counts = [
-        role.counts.get(name, 0) for name in ("ready", "staged", "missing", "public", "differs", "extra")
-    ]
-    handed_over = "yes" if role.handed_over else "no"
-    if not role.delivers:
-        handed_over = "tests"
-    if role.hold:
-        handed_over += ", holds"
-    return [f"  {role.role}", handed_over, (role.commit or "")[:12], *(str(count or "·") for count in counts)]
+def _make_row(role: RoleStatus) -> tuple[str, ...] | None:
+    """Write a role's line of a status; the release manager's needs none while there are no sidecars."""
+    counts = ", ".join(f"{count} {standing}" for standing, count in sorted(role.counts.items()))
+    if role.role == RM and not counts:
+        return None
+    said = ("yes" if role.handed_over else "no") if role.delivers else "tests"
+    return role.role, f"{said}, holds" if role.hold else said, (role.commit or "")[:12], counts
+
+
+def _align(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    rows = list(rows)
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()

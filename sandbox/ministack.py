@@ -33,15 +33,18 @@ INLINE = "inline"
 """The name of a user's only policy."""
 
 _START_SECONDS = 30.0
-# Starts the real command in its own process group and kills that group when standard input closes, which
-# the kernel does even if the process at the other end was killed.
+# Starts the real command in its own process group. When standard input closes, which the kernel does even if
+# the process at the other end was killed, it cleans up as that process would have: the folder and the group.
 _SUPERVISOR = """
-import os, signal, subprocess, sys, threading
+import os, shutil, signal, subprocess, sys, threading
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
 def watch():
-    sys.stdin.buffer.read()
+    os.read(0, 1)
+    process.kill()
+    shutil.rmtree(os.getcwd(), ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 threading.Thread(target=watch, daemon=True).start()
-sys.exit(subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL))
+os._exit(abs(process.wait()))
 """
 
 
@@ -51,11 +54,12 @@ class ServerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """An access key, and whose it is."""
+    """An access key and whose it is; a session has a `token` besides."""
 
     access_key_id: str
     secret_access_key: str = field(repr=False)
     arn: str = ""
+    token: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,15 @@ class Ministack:
     endpoint: str
     pid: int
     root: Credentials = field(repr=False)
+    _session: boto3.session.Session = field(repr=False)
 
     def root_session(self) -> boto3.session.Session:
-        """Open a session as root, for setting things up."""
-        return open_session(self.root)
+        """Give the session of root, for setting things up; it is the same one each time, for one thread."""
+        return self._session
 
     def new_user(self, name: str, policy: Mapping[str, object]) -> Credentials:
         """Create an IAM user with `policy` inline, and an access key for it."""
-        session = self.root_session()
-        with closing(session.client("iam", endpoint_url=self.endpoint, config=local_config())) as iam:
+        with closing(self._session.client("iam", endpoint_url=self.endpoint, config=local_config())) as iam:
             arn = iam.create_user(UserName=name)["User"]["Arn"]
             iam.put_user_policy(UserName=name, PolicyName=INLINE, PolicyDocument=json.dumps(policy))
             key = iam.create_access_key(UserName=name)["AccessKey"]
@@ -96,6 +100,7 @@ def open_session(credentials: Credentials) -> boto3.session.Session:
     return boto3.session.Session(
         aws_access_key_id=credentials.access_key_id,
         aws_secret_access_key=credentials.secret_access_key,
+        aws_session_token=credentials.token,
         region_name=REGION,
         botocore_session=core,
     )
@@ -131,7 +136,7 @@ def run_ministack(*, installed: Callable[[str], str] = metadata.version) -> Gene
             run_process([sys.executable, "-I", "-m", "ministack"], folder, _environment(port, folder, root))
         )
         wait_until(process, folder, lambda: ask(port, "/_ministack/health") == http.HTTPStatus.OK)
-        server = Ministack(f"http://{LOOPBACK}:{port}", process.pid, root)
+        server = Ministack(f"http://{LOOPBACK}:{port}", process.pid, root, open_session(root))
         _check_enforcement(server, port)
         yield server
 
@@ -155,7 +160,7 @@ def run_process(
     """Run `command` in `folder`, with this environment only, and kill its whole group in the end.
 
     It is killed, not asked: what it keeps is thrown away. Should this process be killed itself, the group
-    ends as well. Output goes to `folder`/log.
+    ends as well and `folder` is removed. Output goes to `folder`/log.
     """
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -267,9 +272,16 @@ def _probe(server: Ministack, port: int) -> dict[str, tuple[int, int]]:
     return answers
 
 
-def _read_as(server: Ministack, credentials: Credentials, bucket: str) -> int:
-    session = open_session(credentials)
-    with closing(session.client("s3", endpoint_url=server.endpoint, config=local_config())) as s3:
+def _read_as(server: Ministack, user: Credentials, bucket: str) -> int:
+    # A client of the same session: what it has loaded need not be loaded again.
+    client = server.root_session().client(
+        "s3",
+        endpoint_url=server.endpoint,
+        config=local_config(),
+        aws_access_key_id=user.access_key_id,
+        aws_secret_access_key=user.secret_access_key,
+    )
+    with closing(client) as s3:
         try:
             s3.get_object(Bucket=bucket, Key="private")["Body"].read()
         except ClientError as error:

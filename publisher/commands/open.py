@@ -38,7 +38,7 @@ def run_open(world: World, name: str, commit: str | None) -> Outcome:
 
 
 def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outcome:
-    """Start the next attempt of a release: every hand-over made so far stops counting.
+    """Start the next attempt of a release: what was handed over for the last one stops counting.
 
     Raises:
         UsageError: The name is no release, or the commit is not a full one.
@@ -57,7 +57,7 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
             attempt=stored.value.attempt + 1,
             reason=reason,
             when=world.staging.now(),
-            void=dict(_find_hand_overs(world, name)),
+            void=dict(_find_void(world, stored.value, commit)),
         )
         return _write(world, lease, state, stored.etag)
 
@@ -68,10 +68,16 @@ def _write(world: World, lease: LeaseHolder, state: ReleaseState, etag: str | No
     return Opened(state.release, state.commit, state.attempt, changed=True)
 
 
-def _find_hand_overs(world: World, name: str) -> Iterator[tuple[str, str]]:
+def _find_void(world: World, state: ReleaseState, commit: str | None) -> Iterator[tuple[str, str]]:
+    """Find the hand-overs that the re-spin sets aside: all but those already built from its new commit."""
     for role in world.profile.deliverers():
-        found = world.staging.describe(f"{role}/{name}/{sums.NAME}")
-        if found:
+        prefix = f"{role}/{state.release}/"
+        found = world.staging.describe(prefix + sums.NAME)
+        if found is None:
+            continue
+        claim = world.staging.read(prefix + sums.COMMIT_NAME)
+        built = sums.parse_commit(claim.data) if claim else None
+        if commit == state.commit or built != commit:
             yield role, found.version.version_id
 
 

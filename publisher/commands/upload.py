@@ -52,7 +52,8 @@ def run(world: World, request: UploadRequest) -> Outcome:
     expected = world.profile.expect(release)
     mapped = map_names(files, request.role, expected)
     prefix = f"{request.role}/{request.release}/"
-    staged = _list_staged(world, prefix)
+    present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
+    staged = {key for key in present if key != sums.COMMIT_NAME and not key.startswith(sums.NAME)}
     leftover = sorted(staged - set(mapped.keys.values()))
     refusals = [*mapped.refusals, *_refuse_sizes(files)]
     if request.complete and not request.prune:
@@ -68,18 +69,17 @@ def run(world: World, request: UploadRequest) -> Outcome:
     if request.complete:
         _hand_over(world, prefix, items, commit)
     mine = {key: item for key, item in expected.items() if item.role == request.role}
-    present = (staged | {item.key for item in items}) - set(pruned)
-    handed_over_before = world.staging.describe(prefix + sums.NAME) is not None
+    complete = (staged | {item.key for item in items}) - set(pruned)
     return Uploaded(
         release=request.release,
         role=request.role,
         uploaded=tuple(uploaded),
         skipped=tuple(item.key for item in items if item.key not in uploaded),
         pruned=tuple(pruned),
-        missing=tuple(find_missing(mine, present)),
+        missing=tuple(find_missing(mine, complete)),
         size=sum(item.file.size for item in items if item.key in uploaded),
         handed_over=request.complete,
-        stale=handed_over_before and not request.complete and bool(uploaded or pruned),
+        stale=sums.NAME in present and not request.complete and bool(uploaded or pruned),
     )
 
 
@@ -108,11 +108,6 @@ def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFi
     return check_commit(world.profile, commit)
 
 
-def _list_staged(world: World, prefix: str) -> set[str]:
-    names = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
-    return {name for name in names if name != sums.COMMIT_NAME and not name.startswith(sums.NAME)}
-
-
 def _read(key: str, file: LocalFile) -> _Item:
     return _Item(key, file, hash_file(file.path))
 
@@ -122,8 +117,9 @@ def _upload(world: World, prefix: str, items: list[_Item], staged: set[str]) -> 
     world.observer.expect(len(items), sum(item.file.size for item in items))
 
     def upload(item: _Item) -> str | None:
-        present = world.staging.describe(prefix + item.key) if item.key in staged else None
-        fresh = present is None or present.digest != item.digest
+        # Only what the listing shows is looked at: to a builder, an absent key answers "forbidden".
+        found = world.staging.describe(prefix + item.key) if item.key in staged else None
+        fresh = found is None or found.digest != item.digest
         if fresh:
             world.staging.upload(prefix + item.key, item.file.path, item.digest)
         world.observer.advance(item.key, item.file.size)

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from publisher.errors import StoreError
 
@@ -22,7 +22,7 @@ def decode(kind: type[T], data: bytes, key: str) -> T:
         StoreError: The object is not such a document; nothing is guessed.
     """
     try:
-        return _adapter(kind).validate_json(data)
+        return _adapter(kind).validate_json(data, extra="forbid")
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -34,4 +34,4 @@ def decode(kind: type[T], data: bytes, key: str) -> T:
 
 @cache
 def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(kind, config=ConfigDict(extra="forbid"))
+    return TypeAdapter(kind)

@@ -1,0 +1,131 @@
+"""A small site on fakes: a profile with two builders and a tester, and hands to stage files with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from publisher.commands import promote
+from publisher.commands.open import run_open, run_respin
+from publisher.core import sums
+from publisher.core.decide import Decision
+from publisher.core.digests import of_bytes
+from publisher.core.refusals import Waiver
+from publisher.documents.profile import parse_profile
+from publisher.outcomes import Outcome
+from publisher.workflow.world import World
+from tests.support.fakes import FakeIdentity, FakeS3, Serial, Silent
+
+PROFILE = rb"""
+schema = 1
+
+[project]
+name = "Tool"
+version = '(?P<series>\d+\.\d+)\.\d+(?P<stage>b\d+)?'
+base_url = "https://dl.example.org/"
+
+[roles.linux]
+owner = "CI"
+
+[roles.mac]
+owner = "the Mac builder"
+
+[roles.qa]
+duty = "tests"
+reads = ["linux", "mac"]
+
+[content_types]
+".tgz" = "application/gzip"
+
+[handover]
+commit = true
+
+[[artifact]]
+key = "tool/{release}/tool-{release}.tgz"
+role = "linux"
+sidecars = [{ suffix = ".spdx.json", need = "optional" }]
+
+[[artifact]]
+key = "tool/{release}/tool-{release}.pkg"
+role = "mac"
+"""
+
+COMMIT = "a" * 40
+OTHER_COMMIT = "b" * 40
+RELEASE = "1.2.3"
+TGZ = f"tool/{RELEASE}/tool-{RELEASE}.tgz"
+PKG = f"tool/{RELEASE}/tool-{RELEASE}.pkg"
+
+
+@dataclass
+class Site:
+    """A site whose buckets are in memory. Ids count up, so that runs can be compared."""
+
+    s3: FakeS3 = field(default_factory=FakeS3)
+    profile_text: bytes = PROFILE
+    observer: Silent = field(default_factory=Silent)
+    _ids: "count[int]" = field(default_factory=lambda: count(1))
+
+    def world(self, user: str = "rm") -> World:
+        profile = parse_profile(self.profile_text, "tool.toml")
+        return World(
+            profile=profile,
+            provisioned=frozenset(profile.roles),
+            staging=self.s3.staging,
+            public=self.s3.public,
+            identity=FakeIdentity(f"arn:aws:iam::123456789012:user/{user}"),
+            parallel=Serial(),
+            new_id=lambda: f"{next(self._ids):032x}",
+            observer=self.observer,
+        )
+
+    def open(self, release: str = RELEASE, commit: str = COMMIT) -> Outcome:
+        return run_open(self.world(), release, commit)
+
+    def respin(self, commit: str = OTHER_COMMIT, release: str = RELEASE) -> Outcome:
+        return run_respin(self.world(), release, commit, "a fault")
+
+    def promote(
+        self, *releases: str, waivers: tuple[Waiver, ...] = (), plan: str | None = None, dry_run: bool = False
+    ) -> Outcome:
+        request = promote.PromoteRequest(releases or (RELEASE,), waivers, plan, dry_run)
+        return promote.run(self.world(), request, say_yes)
+
+    def stage(self, role: str, files: Mapping[str, bytes], release: str = RELEASE) -> None:
+        for key, data in files.items():
+            self.s3.staging.store(f"{role}/{release}/{key}", data)
+
+    def hand_over(self, role: str, release: str = RELEASE, commit: str = COMMIT) -> None:
+        prefix = f"{role}/{release}/"
+        self.s3.staging.store(prefix + sums.COMMIT_NAME, f"{commit}\n".encode())
+        digests = {
+            key.removeprefix(prefix): digest
+            for key, digest in self.s3.staging.digests(prefix).items()
+            if not key.endswith(sums.NAME)
+        }
+        self.s3.staging.store(prefix + sums.NAME, sums.format_sums(digests))
+
+    def stage_all(self, text: bytes = b"first", release: str = RELEASE, commit: str = COMMIT) -> None:
+        """Stage and hand over both builders' files, whose bytes are made from `text`."""
+        for role, ending in (("linux", "tgz"), ("mac", "pkg")):
+            key = f"tool/{release}/tool-{release}.{ending}"
+            self.stage(role, {key: text + b" " + key.encode()}, release)
+            self.hand_over(role, release, commit)
+
+    def public(self) -> dict[str, str]:
+        """Give the digests of what is at public keys, pending copies left out."""
+        return {k: d for k, d in self.s3.public.digests().items() if not k.startswith("_pending/")}
+
+    def state(self, pattern: str) -> list[str]:
+        """List the keys of `_state/` that contain `pattern`."""
+        return [key for key in self.s3.staging.digests("_state/") if pattern in key]
+
+
+def say_yes(decision: Decision) -> bool:
+    _ = decision
+    return True
+
+
+def expected_public(text: bytes = b"first", release: str = RELEASE) -> dict[str, str]:
+    """Give what `stage_all` of `text` is to become."""
+    keys = (f"tool/{release}/tool-{release}.pkg", f"tool/{release}/tool-{release}.tgz")
+    return {key: of_bytes(text + b" " + key.encode()) for key in keys}

@@ -1,0 +1,398 @@
+"""One promoter at a time: what a promotion writes, and that every interruption is finished by a re-run."""
+
+import pytest
+
+from publisher.errors import ConflictError, Exit, LeaseError, StoreError, UnfinishedError
+from publisher.outcomes import Planned, Promoted, Refused
+from tests.support.site import PKG, RELEASE, TGZ, Site, expected_public
+
+
+class CrashError(BaseException):
+    """The process is gone: nothing of it runs any more, no `finally` can write."""
+
+
+def a_ready_site() -> Site:
+    site = Site()
+    site.open()
+    site.stage_all()
+    return site
+
+
+def count_requests() -> int:
+    site = a_ready_site()
+    seen = 0
+
+    def note(request: str, key: str) -> None:
+        nonlocal seen
+        seen += 1
+
+    site.s3.before = note
+    site.promote()
+    return seen
+
+
+REQUESTS = range(count_requests())
+LAST_LOOK = ("describe", f"_state/releases/{RELEASE}.json")
+
+
+def test_a_promotion_publishes_exactly_the_staged_bytes() -> None:
+    site = a_ready_site()
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Promoted)
+    assert site.public() == expected_public()
+    assert site.observer.steps == ["copy", "go live", "place", "record"]
+    assert len(site.state("/records/1.2.3/1.json")) == 1
+    delivery = site.s3.public.current(TGZ)
+    assert delivery is not None
+    assert delivery.delivery is not None
+    assert delivery.delivery.content_type == "application/gzip"
+
+
+def test_nothing_is_written_while_a_refusal_stands() -> None:
+    site = Site()
+    site.open()
+    site.stage("linux", {TGZ: b"x"})
+    site.s3.writes.clear()
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Refused)
+    assert {refusal.rule for refusal in outcome.refusals} == {"missing"}
+    assert site.s3.writes == []
+
+
+def test_a_second_run_writes_nothing_and_takes_no_lease() -> None:
+    site = a_ready_site()
+    site.promote()
+    site.s3.writes.clear()
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Promoted)
+    assert outcome.plan is None
+    assert outcome.already_public == 2
+    assert site.s3.writes == []
+
+
+def test_a_second_run_is_done_even_when_staging_has_expired() -> None:
+    site = a_ready_site()
+    site.promote()
+    site.s3.staging.expire("linux/")
+    site.s3.staging.expire("mac/")
+    site.s3.writes.clear()
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.s3.writes == []
+
+
+def test_a_dry_run_shows_the_plan_that_a_run_then_follows() -> None:
+    site = a_ready_site()
+    site.s3.writes.clear()
+
+    planned = site.promote(dry_run=True)
+
+    assert isinstance(planned, Planned)
+    assert planned.decision is not None
+    assert site.s3.writes == []
+    outcome = site.promote(plan=planned.decision.plan.digest)
+    assert isinstance(outcome, Promoted)
+    assert outcome.plan is not None
+    assert outcome.plan.digest == planned.decision.plan.digest
+
+
+def test_a_pinned_plan_is_refused_when_the_world_has_moved() -> None:
+    site = a_ready_site()
+    planned = site.promote(dry_run=True)
+    assert isinstance(planned, Planned)
+    assert planned.decision is not None
+    site.stage_all(b"second")
+
+    outcome = site.promote(plan=planned.decision.plan.digest)
+
+    assert isinstance(outcome, Refused)
+    assert [refusal.rule for refusal in outcome.refusals] == ["plan"]
+    assert site.public() == {}
+
+
+def test_a_late_file_of_a_live_release_is_a_second_promotion() -> None:
+    site = a_ready_site()
+    site.promote()
+    site.stage("linux", {f"{TGZ}.spdx.json": b"{}"})
+    site.hand_over("linux")
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Promoted)
+    assert outcome.plan is not None
+    assert [file.key for file in outcome.plan.files] == [f"{TGZ}.spdx.json"]
+    assert outcome.plan.releases[0].number == 2
+    assert set(site.public()) == {PKG, TGZ, f"{TGZ}.spdx.json"}
+
+
+def test_a_staged_file_that_differs_from_the_public_one_is_refused() -> None:
+    site = a_ready_site()
+    site.promote()
+    site.stage_all(b"second")
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Refused)
+    assert {refusal.rule for refusal in outcome.refusals} == {"public"}
+    assert site.public() == expected_public()
+
+
+def test_two_releases_become_public_in_one_promotion() -> None:
+    site = a_ready_site()
+    site.open("1.3.0")
+    site.stage_all(release="1.3.0")
+
+    outcome = site.promote("1.2.3", "1.3.0")
+
+    assert isinstance(outcome, Promoted)
+    assert site.public() == {**expected_public(), **expected_public(release="1.3.0")}
+    assert len(site.state("/promotions/")) == 3
+    assert site.state("/records/") == ["_state/records/1.2.3/1.json", "_state/records/1.3.0/1.json"]
+
+
+def test_a_live_release_cannot_be_respun() -> None:
+    site = a_ready_site()
+    site.promote()
+
+    outcome = site.respin()
+
+    assert isinstance(outcome, Refused)
+    assert [refusal.rule for refusal in outcome.refusals] == ["public"]
+
+
+def test_a_foreign_object_at_a_public_key_stops_the_promotion_as_unfinished() -> None:
+    site = a_ready_site()
+
+    def plant(request: str, key: str) -> None:
+        # Somebody with other credentials writes to the public bucket after the last look at it.
+        if request == "place" and key == TGZ and site.s3.public.current(TGZ) is None:
+            site.s3.public.store(TGZ, b"foreign")
+
+    site.s3.before = plant
+    with pytest.raises(UnfinishedError, match="not of this promotion") as caught:
+        site.promote()
+
+    assert caught.value.exit_status == Exit.UNFINISHED
+    assert PKG in site.public()
+    site.s3.before = lambda request, key: None
+    site.s3.public.expire(TGZ)
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+
+
+def test_a_change_between_plan_and_go_live_is_refused() -> None:
+    site = a_ready_site()
+
+    def meddle(request: str, key: str) -> None:
+        if request == "copy" and key.endswith("pkg"):
+            site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the installer crashes")
+
+    site.s3.before = meddle
+    outcome = site.promote()
+
+    assert isinstance(outcome, Refused)
+    assert [(r.rule, r.subject) for r in outcome.refusals] == [("moved", f"_hold/qa/{RELEASE}")]
+    assert site.public() == {}
+
+
+def test_a_hold_put_and_lifted_after_a_crash_does_not_block_the_next_run_for_ever() -> None:
+    site = a_ready_site()
+    stop_at(site, "copy", "")
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"wait")
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"")
+    revive(site)
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+
+
+def test_a_pending_copy_older_than_a_day_is_made_again() -> None:
+    site = a_ready_site()
+    stop_at(site, *LAST_LOOK)
+    revive(site)
+    site.s3.tick(2 * 86400)
+    site.s3.writes.clear()
+
+    assert isinstance(site.promote(), Promoted)
+    assert [request for request, _ in site.s3.writes].count("copy") == 2
+
+
+def test_a_pending_copy_that_is_fresh_is_used() -> None:
+    site = a_ready_site()
+    stop_at(site, *LAST_LOOK)
+    revive(site)
+    site.s3.writes.clear()
+
+    assert isinstance(site.promote(), Promoted)
+    assert [request for request, _ in site.s3.writes].count("copy") == 0
+
+
+def test_pending_copies_that_expired_after_go_live_are_replaced_by_the_staged_versions() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    site.s3.public.expire("_pending/")
+    revive(site)
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+
+
+def test_a_live_promotion_is_finished_though_staging_and_state_of_the_release_are_gone() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    site.s3.staging.expire("linux/")
+    site.s3.staging.expire("mac/")
+    revive(site)
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Promoted)
+    assert len(outcome.finished) == 1
+    assert site.public() == expected_public()
+
+
+def test_another_intent_before_go_live_abandons_the_older_plan() -> None:
+    site = a_ready_site()
+    stop_at(site, "copy", "")
+    revive(site)
+    site.stage_all(b"second")
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public(b"second")
+    assert len(site.state("/abandoned.json")) == 1
+
+
+def test_the_lease_of_another_run_is_respected() -> None:
+    site = a_ready_site()
+    stop_at(site, "copy", "")
+    site.s3.before = lambda request, key: None
+
+    with pytest.raises(LeaseError, match=r"held by .*user/rm for promote 1\.2\.3"):
+        site.promote()
+    site.s3.tick(121)
+    assert isinstance(site.promote(), Promoted)
+
+
+def test_an_old_lease_is_renewed_while_it_is_used() -> None:
+    site = a_ready_site()
+    site.s3.before = lambda request, key: site.s3.tick(15) if request in {"copy", "place"} else None
+
+    assert isinstance(site.promote(), Promoted)
+    renewals = [key for request, key in site.s3.writes if request == "replace" and key.endswith("lease.json")]
+    assert len(renewals) > 3
+
+
+@pytest.mark.parametrize("number", REQUESTS)
+def test_a_crash_before_any_request_leaves_all_or_nothing_and_a_rerun_finishes(number: int) -> None:
+    site = a_ready_site()
+    crash_before(site, number)
+    with pytest.raises(CrashError):
+        site.promote()
+    assert bool(site.public()) <= bool(site.state("/live.json"))
+
+    revive(site)
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+    assert len(site.state("/records/")) == 1
+    assert len(site.state("/done.json")) == 1
+
+
+@pytest.mark.parametrize("number", REQUESTS)
+def test_a_failing_request_gives_the_exit_status_that_tells_whether_something_is_public(number: int) -> None:
+    site = a_ready_site()
+    seen = 0
+
+    def fail(request: str, key: str) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == number + 1:
+            raise StoreError("the line is dead")
+
+    site.s3.before = fail
+    try:
+        outcome = site.promote()
+    except StoreError as error:
+        assert error.exit_status == Exit.FAILED
+        assert site.public() == {}
+    except UnfinishedError as error:
+        assert error.exit_status == Exit.UNFINISHED
+        assert site.state("/live.json")
+    else:
+        # Only the lease may fail to be freed without failing the run.
+        assert isinstance(outcome, Promoted)
+        assert site.observer.warnings
+
+    revive(site)
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+
+
+CONDITIONAL = [
+    index
+    for index, (request, _) in enumerate(
+        (lambda site: (site.s3.writes.clear(), site.promote(), list(site.s3.writes))[2])(a_ready_site())
+    )
+    if request in {"create", "replace", "place"}
+]
+
+
+@pytest.mark.parametrize("index", CONDITIONAL)
+def test_a_conditional_write_whose_answer_was_lost_and_retried_counts_as_written(index: int) -> None:
+    """The first try is applied, its answer lost, and the retry meets its own write: 412."""
+    site = a_ready_site()
+    site.s3.writes.clear()
+    site.s3.lose_answer_of = index
+
+    assert isinstance(site.promote(), Promoted)
+    assert site.public() == expected_public()
+    assert len(site.state("/promotions/")) == 3
+
+
+def crash_before(site: Site, number: int) -> None:
+    """Let the process die before its request of that number, counted from now."""
+    seen = 0
+
+    def die(request: str, key: str) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > number:
+            raise CrashError
+
+    site.s3.before = die
+
+
+def stop_at(site: Site, wanted: str, ending: str) -> None:
+    """Run until just before the last write of that kind that a promotion needs, then die."""
+    dead = False
+
+    def die(request: str, key: str) -> None:
+        nonlocal dead
+        dead = dead or (request == wanted and key.endswith(ending))
+        if dead:
+            raise CrashError
+
+    site.s3.before = die
+    with pytest.raises(CrashError):
+        site.promote()
+
+
+def revive(site: Site) -> None:
+    """Let the next run happen on a healthy machine, after the dead one's lease has expired."""
+    site.s3.before = lambda request, key: None
+    site.s3.tick(121)
+
+
+def test_conflicts_are_what_the_lost_answers_look_like() -> None:
+    site = a_ready_site()
+    site.s3.lose_answer_of = len(site.s3.writes)
+
+    with pytest.raises(ConflictError):
+        site.s3.staging.create("_state/x", b"1")
+    assert site.s3.staging.current("_state/x") is not None

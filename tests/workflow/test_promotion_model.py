@@ -1,0 +1,256 @@
+"""Two promoters, crashes, lost leases, re-spins and expiry in any order, against the real code on fakes.
+
+One step is one request. Whatever the order, what must hold is checked after each; and from wherever the
+world then stands, one run on a healthy machine comes to a clean end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from greenlet import getcurrent, greenlet
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from publisher.documents.state import decode
+from publisher.core.lease import Lease
+from publisher.core.promotions import Record
+from publisher.errors import PublisherError
+from publisher.outcomes import Outcome, Promoted, Refused
+from publisher.commands import promote
+from publisher.commands.open import run_respin
+from tests.support.site import COMMIT, OTHER_COMMIT, RELEASE, Site, expected_public, say_yes
+
+
+class CrashError(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Actor:
+    """A person at a machine, running one command at a time, request by request."""
+
+    name: str
+    site: Site
+    dead: bool = False
+    task: greenlet | None = None
+    ends: list[str] = field(default_factory=list[str])
+
+    def start(self, command: Callable[[str], Outcome]) -> None:
+        if self.task is not None and not self.task.dead:
+            return
+        self.dead = False
+        self.task = greenlet(lambda: self._run(command))
+
+    def step(self) -> None:
+        """Let the next request happen, and stop before the one after it."""
+        if self.task is not None and not self.task.dead:
+            self.task.switch()
+
+    def crash(self) -> None:
+        self.dead = True
+        self.step()
+
+    def _run(self, command: Callable[[str], Outcome]) -> None:
+        try:
+            self.ends.append(type(command(self.name)).__name__)
+        except PublisherError as error:
+            self.ends.append(f"{type(error).__name__}: {error}")
+        except CrashError:
+            self.ends.append("crash")
+
+
+class Model:
+    """The site, its two release managers, and what has been seen of it so far."""
+
+    def __init__(self) -> None:
+        self.site = Site()
+        self.site.open()
+        self.site.stage_all()
+        self.actors = [Actor(name, self.site) for name in ("ann", "bob")]
+        self.respun = False
+        self.seen: dict[str, str] = {}
+        self.site.s3.before = self._pause
+
+    def _pause(self, request: str, key: str) -> None:
+        """Before each request of an actor, give the turn back."""
+        current = getcurrent()
+        for actor in self.actors:
+            if actor.task is current:
+                if not actor.dead and current.parent is not None:
+                    current.parent.switch()
+                if actor.dead:
+                    raise CrashError
+
+    def act(self, kind: str, who: int, count: int) -> None:
+        actor = self.actors[who]
+        if kind == "promote":
+            actor.start(self._promote)
+        elif kind == "respin":
+            actor.start(self._respin)
+        elif kind == "crash":
+            actor.crash()
+        elif kind == "sleep":
+            # Long enough for every lease to count as expired, though its holder lives on.
+            self.site.s3.tick(121)
+        elif kind == "rebuild" and not self.respun:
+            self.respun = True
+            state = self.site.s3.staging.current(f"_state/releases/{RELEASE}.json")
+            opened = OTHER_COMMIT if state and OTHER_COMMIT.encode() in (state.data or b"") else COMMIT
+            # Builders build the commit that counts, or are late and build the one that no longer does.
+            self.site.stage_all(b"second", commit=opened)
+        elif kind == "expire":
+            for role in ("linux", "mac"):
+                self.site.s3.staging.expire(f"{role}/")
+        for _ in range(count):
+            actor.step()
+            self.check()
+
+    def _promote(self, user: str) -> Outcome:
+        return promote.run(self.site.world(user), promote.PromoteRequest((RELEASE,)), say_yes)
+
+    def _respin(self, user: str) -> Outcome:
+        return run_respin(self.site.world(user), RELEASE, OTHER_COMMIT, "a fault")
+
+    def check(self) -> None:
+        public = self.site.public()
+        for key, digest in self.seen.items():
+            assert public.get(key) == digest, f"{key} was public and is now {public.get(key)}"
+        self.seen = public
+        live = self._live_plans()
+        for key, digest in public.items():
+            assert any(
+                file.key == key and file.digest == digest for plan in live for file in plan.files
+            ), f"{key} is public and no promotion of it is live"
+        assert len({tuple(sorted((f.key, f.digest) for f in plan.files)) for plan in live}) <= 1, "two are live"
+
+    def _live_plans(self) -> list[promote.Plan]:
+        staging = self.site.s3.staging
+        lease = staging.current("_state/lease.json")
+        going = decode(Lease, lease.data or b"", "lease").going_live if lease else None
+        marks = {key.split("/")[2] for key in self.site.state("/live.json")}
+        with quiet(self.site):
+            return [self.site.world().state.read_plan(one) for one in sorted(marks | ({going} - {None}))]
+
+    def settle(self) -> None:
+        """Let everybody die, and one person finish the work on a healthy machine."""
+        for actor in self.actors:
+            actor.crash()
+        self.site.s3.tick(121)
+        was_public = bool(self.seen) or bool(self._live_plans())
+        outcome = self.site.promote()
+        self.check()
+        if was_public:
+            assert isinstance(outcome, (Promoted, Refused))
+            assert set(self.seen) == set(expected_public()), "some of it is public, some is not"
+        if isinstance(outcome, Promoted):
+            assert set(self.seen) == set(expected_public())
+        self._check_records()
+        self.site.s3.writes.clear()
+        again = self.site.promote()
+        assert type(again) is type(outcome)
+        assert self.site.s3.writes == [], "a further run still had something to write"
+
+    def _check_records(self) -> None:
+        recorded: list[str] = []
+        for key in self.site.state("/records/"):
+            found = self.site.s3.staging.current(key)
+            assert found is not None
+            recorded += [file.key for file in decode(Record, found.data or b"", key).files]
+        assert sorted(recorded) == sorted(self.seen), "each public key is in exactly one record"
+
+
+class quiet:  # noqa: N801
+    """Reads by the test itself are no requests of an actor."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def __enter__(self) -> None:
+        self._before = self._site.s3.before
+        self._site.s3.before = lambda request, key: None
+
+    def __exit__(self, *problem: object) -> None:
+        self._site.s3.before = self._before
+
+
+def count_steps() -> int:
+    """Count the requests of an undisturbed promotion."""
+    model = Model()
+    model.act("promote", 0, 0)
+    steps = 0
+    while model.actors[0].ends == []:
+        model.act("step", 0, 1)
+        steps += 1
+    return steps
+
+
+STEPS = count_steps()
+END = STEPS * 3
+"""More requests than any command makes here."""
+
+
+@pytest.mark.parametrize("pause", range(STEPS + 1))
+@pytest.mark.parametrize("other", ["same bytes", "new bytes", "re-spin"])
+def test_a_promoter_who_slept_through_another_run_does_no_harm(pause: int, other: str) -> None:
+    model = Model()
+    model.act("promote", 0, pause)
+    model.act("sleep", 0, 0)
+    if other == "re-spin":
+        model.act("respin", 1, END)
+    if other != "same bytes":
+        model.act("rebuild", 0, 0)
+    model.act("promote", 1, END)
+    model.act("step", 0, END)
+    model.settle()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pause", range(STEPS + 1))
+def test_two_promoters_who_take_turns_at_any_two_points_do_no_harm(pause: int) -> None:
+    for turn in range(STEPS + 1):
+        for respin in (False, True):
+            model = Model()
+            model.act("promote", 0, pause)
+            model.act("sleep", 0, 0)
+            if respin:
+                model.act("respin", 1, END)
+                model.act("rebuild", 0, 0)
+            model.act("promote", 1, turn)
+            model.act("step", 0, END)
+            model.act("sleep", 0, 0)
+            model.act("promote", 0, turn)
+            model.act("step", 1, END)
+            model.settle()
+
+
+ACTIONS = st.tuples(
+    st.sampled_from(["promote", "step", "step", "sleep", "crash", "respin", "rebuild", "expire"]),
+    st.integers(0, 1),
+    st.integers(0, 70),
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ACTIONS, max_size=25))
+def test_whatever_happens_a_release_is_wholly_public_or_wholly_hidden_in_the_end(
+    actions: list[tuple[str, int, int]],
+) -> None:
+    model = Model()
+    for kind, who, count in actions:
+        model.act(kind, who, count)
+    model.settle()
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ACTIONS, max_size=40))
+def test_whatever_happens_a_release_is_wholly_public_or_wholly_hidden_in_the_end_at_length(
+    actions: list[tuple[str, int, int]],
+) -> None:
+    model = Model()
+    for kind, who, count in actions:
+        model.act(kind, who, count)
+    model.settle()
+
+
