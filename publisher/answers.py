@@ -8,6 +8,7 @@ from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
     Declined,
+    GateRebuilt,
     Held,
     Opened,
     Outcome,
@@ -139,6 +140,14 @@ def _write_role(status: RoleStatus) -> Json:
     }
 
 
+def _write_rebuilt(outcome: GateRebuilt) -> Json:
+    return {
+        "live": list(outcome.live),
+        "planned": list(outcome.planned),
+        "releases": list(outcome.releases),
+    }
+
+
 def _write_nothing(outcome: Declined) -> Json:
     _ = outcome
     return {}
@@ -153,4 +162,5 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Uploaded: ("uploaded", _write_uploaded),
     Held: ("held", _write_held),
     Reported: ("reported", _write_reported),
+    GateRebuilt: ("rebuilt", _write_rebuilt),
 }

@@ -1,17 +1,20 @@
 """The command line: parses, wires the adapters, asks the questions, and turns errors into exit statuses."""
 
+import io
 import secrets
 import sys
+import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from publisher import __version__
-from publisher.commands import hold, promote, status, upload
+from publisher.commands import gate, hold, promote, status, upload
 from publisher.commands import open as open_command
 from publisher.config import load_config
 from publisher.core.decide import Decision
@@ -20,10 +23,12 @@ from publisher.documents.profile import load_profile
 from publisher.errors import Exit, PublisherError, UsageError
 from publisher.outcomes import Outcome
 from publisher.output import Output
-from publisher.workflow.world import World
+from publisher.workflow.world import Site, World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_PROGRAM = "publisher"
+_AGAIN = "run the same command again to go on"
 _THREADS = 16
 _EXITS = """\b
 Exit statuses:
@@ -36,6 +41,12 @@ Exit statuses:
 """
 
 
+class _StoppedError(PublisherError):
+    """A person stopped the command."""
+
+    exit_status = Exit.INTERRUPTED
+
+
 @dataclass
 class Settings:
     """The options that every command has, wherever on the command line they stood."""
@@ -45,6 +56,7 @@ class Settings:
     quiet: bool = False
     verbose: bool = False
     command: str = "publisher"
+    connect: "Callable[[Settings], World]" = field(default_factory=lambda: connect)
 
     def make_output(self) -> Output:
         """Make the output that these options ask for."""
@@ -54,8 +66,11 @@ class Settings:
 def _remember(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Keep a common option: before or after the command's name, it means the same."""
     settings = context.ensure_object(Settings)
-    settings.command = context.info_name or settings.command
-    if value and parameter.name:
+    settings.command = _name_command(context)
+    if not value or not parameter.name:
+        return
+    # The group has read the environment: here it would win over an option before the command's name.
+    if context.parent is None or context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
         setattr(settings, parameter.name, value)
 
 
@@ -183,6 +198,7 @@ def status_(*, releases: tuple[str, ...], check: bool) -> Outcome:
 @click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
 @click.option("--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra or hold.")
 @click.option("--reason", help="Why it is waived, for the record.")
+@click.option("--deep", is_flag=True, help="Download every public file once and compare its digest.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @common
 def promote_(
@@ -192,17 +208,20 @@ def promote_(
     plan: str | None,
     waive: tuple[str, ...],
     reason: str | None,
+    deep: bool,
     yes: bool,
 ) -> Outcome:
     """Make everything of RELEASES public, or say everything that stands in the way.
 
     Run it again after an interruption: it finishes what it began.
     """
-    request = promote.PromoteRequest(releases, _parse_waivers(waive, reason), plan, dry_run)
-    output = _settings().make_output()
+    request = promote.PromoteRequest(releases, _parse_waivers(waive, reason), plan, dry_run, deep)
+    settings = _settings()
+    output = settings.make_output()
 
     def confirm(decision: Decision) -> bool:
-        output.show_plan(decision)
+        if not (yes and settings.quiet):
+            output.show_plan(decision)
         if yes:
             return True
         if not sys.stdin.isatty():
@@ -212,37 +231,69 @@ def promote_(
     return promote.run(wire(), request, confirm)
 
 
+@publisher.group("gate")
+def gate_() -> None:
+    """Look after the CDN's store that hides and shows files."""
+
+
+@gate_.command()
+@common
+def rebuild() -> Outcome:
+    """Make the gate's store say again what the state in the staging bucket says.
+
+    For a store that was lost or replaced. Files stay hidden or public meanwhile, never half.
+    """
+    return gate.run_rebuild(wire())
+
+
 def wire() -> World:
-    """Make the world of the command that runs; adapters and their SDKs are imported here, late."""
-    from publisher.adapters.s3 import S3Public, S3Staging, make_client
+    """Make the world of the command that runs."""
+    settings = _settings()
+    return settings.connect(settings)
+
+
+def connect(settings: Settings) -> World:
+    """Make the world that `settings` ask for; adapters and their SDKs are imported here, late."""
+    from publisher.adapters import cloudfront, kvs, s3
     from publisher.adapters.sts import StsIdentity
     from publisher.adapters.threads import Threads
+    from publisher.adapters.web import Web
 
-    settings = _settings()
     config = load_config(Path(settings.config))
-    client = make_client(config.region, _THREADS)
+    client = s3.make_client(config.region, _THREADS)
     return World(
         profile=load_profile(config.profile),
         provisioned=config.roles,
-        staging=S3Staging(client, config.staging_bucket),
-        public=S3Public(client, config.public_bucket, config.staging_bucket),
+        staging=s3.S3Staging(client, config.staging_bucket),
+        public=s3.S3Public(client, config.public_bucket, config.staging_bucket),
         identity=StsIdentity(config.region),
+        gate=kvs.KeyValueStore(kvs.make_client(config.region), config.kvs_arn),
+        cdn=cloudfront.CloudFront(cloudfront.make_client(config.region), config.distribution_id),
+        web=Web(_THREADS, f"publish-gate/{__version__}"),
         parallel=Threads(_THREADS),
         new_id=lambda: secrets.token_hex(16),
+        sleep=time.sleep,
         observer=settings.make_output(),
+        site=Site(config.cdn_url, config.public_base_url),
+        times=config.times,
     )
 
 
-def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and give its exit status."""
-    settings = Settings()
+def run(arguments: list[str] | None = None, settings: Settings | None = None) -> int:
+    """Run the command line and give its exit status.
+
+    Args:
+        arguments: What stands after the program's name; by default that of this process.
+        settings: What the options start from; tests let them connect to a world of their own.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    settings = settings or Settings()
     try:
-        outcome = publisher.main(arguments, obj=settings, standalone_mode=False)
+        outcome = publisher.main(arguments, prog_name=_PROGRAM, obj=settings, standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return Exit.MISUSED
+        return _show_misuse(settings, arguments, error)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted; run the same command again to go on", err=True)
+        settings.make_output().show_error(settings.command, _StoppedError("interrupted", _AGAIN))
         return Exit.INTERRUPTED
     except PublisherError as error:
         if settings.verbose:
@@ -265,7 +316,29 @@ def run(arguments: list[str] | None = None) -> int:
 
 def main() -> None:
     """Run as a program."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding cannot show must not hide what is said about it.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
+
+
+def _show_misuse(settings: Settings, arguments: list[str], error: click.ClickException) -> int:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    # What could not be parsed has not set any option.
+    if not (settings.as_json or "--json" in arguments):
+        error.show()
+        return Exit.MISUSED
+    settings.as_json = True
+    command = _name_command(context) if context else settings.command
+    help_command = _PROGRAM if command == _PROGRAM else f"{_PROGRAM} {command}"
+    misuse = UsageError(error.format_message(), f"see: {help_command} --help")
+    settings.make_output().show_error(command, misuse)
+    return Exit.MISUSED
+
+
+def _name_command(context: click.Context) -> str:
+    return context.command_path.removeprefix(f"{_PROGRAM} ")
 
 
 def _settings() -> Settings:

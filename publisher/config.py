@@ -1,12 +1,14 @@
 """Reads publisher.toml: where the buckets are, and which profile's rules hold."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from publisher.core.gate import Times
 from publisher.documents.problems import explain
 from publisher.errors import ConfigError
 
@@ -19,6 +21,11 @@ class Config:
     region: str
     staging_bucket: str
     public_bucket: str
+    distribution_id: str
+    kvs_arn: str
+    public_base_url: str
+    cdn_url: str
+    times: Times
     roles: frozenset[str]
 
 
@@ -30,12 +37,42 @@ class _Aws(_Table):
     region: str
     staging_bucket: str
     public_bucket: str
+    distribution_id: str
+    kvs_arn: str
+
+
+def _check_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^/\s]+/(\S*/)?", text):
+        raise ValueError("expected an http(s) URL that ends with a slash")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_check_url)]
+
+
+class _Site(_Table):
+    public_base_url: Url
+    cdn_url: Url
+
+
+class _Gate(_Table):
+    lag_seconds: Annotated[int, Field(ge=0)]
+    settle_seconds: Annotated[int, Field(ge=0)]
+    error_ttl_seconds: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.settle_seconds < 2 * self.error_ttl_seconds:
+            raise ValueError("expected settle_seconds of at least twice error_ttl_seconds")
+        return self
 
 
 class _ConfigFile(_Table):
     schema_: Literal[1] = Field(alias="schema")
     profile: str
     aws: _Aws
+    site: _Site
+    gate: _Gate
     roles: list[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]]
 
 
@@ -61,5 +98,14 @@ def load_config(path: Path) -> Config:
         region=tables.aws.region,
         staging_bucket=tables.aws.staging_bucket,
         public_bucket=tables.aws.public_bucket,
+        distribution_id=tables.aws.distribution_id,
+        kvs_arn=tables.aws.kvs_arn,
+        public_base_url=tables.site.public_base_url,
+        cdn_url=tables.site.cdn_url,
+        times=Times(
+            lag=tables.gate.lag_seconds,
+            settle=tables.gate.settle_seconds,
+            error_ttl=tables.gate.error_ttl_seconds,
+        ),
         roles=frozenset(tables.roles),
     )

@@ -58,6 +58,26 @@ class LeaseError(PublisherError):
     exit_status = Exit.REFUSED
 
 
+class GateLostError(PublisherError):
+    """The gate's store is not the one that promotions were made with."""
+
+    exit_status = Exit.REFUSED
+
+
+class EdgeError(PublisherError):
+    """The CDN answered with an error, not at all, or not with what was made public."""
+
+
+class MovedError(PublisherError):
+    """What a plan rests on has changed; `keys` names the objects."""
+
+    exit_status = Exit.REFUSED
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        super().__init__(f"changed since the plan was made: {', '.join(keys)}", "run again")
+        self.keys = keys
+
+
 class UnfinishedError(PublisherError):
     """Something public has changed, and the promotion is not finished."""
 

@@ -12,10 +12,14 @@ from publisher.errors import Exit
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why nothing was written. `finished` names live promotions that were brought to their end first."""
+    """Why nothing was written. `finished` names live promotions that were brought to their end first.
+
+    `waivable` tells that the command which was refused takes waivers.
+    """
 
     refusals: tuple[Refusal, ...]
     finished: tuple[str, ...] = ()
+    waivable: bool = True
     status: Exit = Exit.REFUSED
 
 
@@ -92,4 +96,14 @@ class Reported:
     status: Exit = Exit.DONE
 
 
-Outcome = Refused | Declined | Promoted | Planned | Opened | Uploaded | Held | Reported
+@dataclass(frozen=True, slots=True)
+class GateRebuilt:
+    """The gate says again what the state says: which promotions are live or planned, and of what."""
+
+    live: tuple[str, ...]
+    planned: tuple[str, ...]
+    releases: tuple[str, ...]
+    status: Exit = Exit.DONE
+
+
+Outcome = Refused | Declined | Promoted | Planned | Opened | Uploaded | Held | Reported | GateRebuilt

@@ -1,6 +1,7 @@
 """The only place that prints: the answer on stdout, the conversation on stderr."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from functools import singledispatchmethod
@@ -25,9 +26,10 @@ from publisher.core.plan import Plan
 from publisher.core.profile import RM
 from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
-from publisher.errors import PublisherError
+from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
     Declined,
+    GateRebuilt,
     Held,
     Opened,
     Outcome,
@@ -59,7 +61,7 @@ class Output:
         """Print a command's outcome."""
         if self._json:
             self._print_json(make_answer(command, outcome))
-        else:
+        elif not (self._quiet and outcome.status is Exit.DONE):
             self._show(outcome)
 
     def show_plan(self, decision: Decision) -> None:
@@ -131,7 +133,7 @@ class Output:
         count = len(outcome.refusals)
         reasons = "1 reason" if count == 1 else f"{count} reasons"
         self.out.print(Text.assemble(("refused: ", "bold red"), f"{reasons}; nothing was written"))
-        self._print_refusals(outcome.refusals)
+        self._print_refusals(outcome.refusals, waivable=outcome.waivable)
 
     @_show.register
     def _(self, outcome: Declined) -> None:
@@ -206,6 +208,13 @@ class Output:
             lease = outcome.lease
             self.out.print(f"lease: {lease['holder']} for {lease['purpose']}, {lease['expires_in_s']} s left")
 
+    @_show.register
+    def _(self, outcome: GateRebuilt) -> None:
+        live, planned = len(outcome.live), len(outcome.planned)
+        self.out.print(f"the gate is rebuilt; unfinished promotions: {live} live, {planned} planned")
+        if outcome.releases:
+            self.out.print(f"  next     publisher promote {' '.join(outcome.releases)}")
+
     def _show_release(self, status: ReleaseStatus) -> None:
         at = f" at {status.commit}" if status.commit else ""
         self.out.print(
@@ -218,7 +227,7 @@ class Output:
             self.out.print(f"  {line}")
         if status.streamed:
             self.warn(f"no whole-file digest in the store, so streamed once: {_shorten(status.streamed)}")
-        self._print_refusals(status.refusals)
+        self._print_refusals(status.refusals, waivable=True)
         if status.stage in {Stage.READY, Stage.PLANNED}:
             self.out.print(f"  next: publisher promote {status.release}")
 
@@ -226,16 +235,18 @@ class Output:
         for promotion in finished:
             self.out.print(f"finished promotion {promotion}, which an earlier run left live")
 
-    def _print_refusals(self, refusals: Iterable[Refusal]) -> None:
+    def _print_refusals(self, refusals: Iterable[Refusal], *, waivable: bool) -> None:
         for group in _group(refusals):
             first = group[0]
             subjects = _shorten([refusal.subject for refusal in group])
             self.out.print(Text.assemble("  ", (f"{first.rule:<11}", "yellow"), subjects))
-            self.out.print(f"    found    {first.found}")
-            self.out.print(f"    expected {first.expected}")
-            self.out.print(f"    next     {first.cure}")
-            if first.rule in WAIVABLE:
-                self.out.print(f"    or       --waive '{first.rule}:{first.subject}' --reason '…'")
+            self.out.print(f"    found    {_clean(first.found)}")
+            self.out.print(f"    expected {_clean(first.expected)}")
+            self.out.print(f"    next     {_clean(first.cure)}")
+            if waivable and first.rule in WAIVABLE:
+                each = " for each of them," if len(group) > 1 else ""
+                waiver = shlex.quote(_clean(f"{first.rule}:{first.subject}"))
+                self.out.print(f"    or       --waive {waiver}{each} --reason '…'")
 
 
 def format_size(size: int) -> str:
@@ -287,9 +298,14 @@ def _group(refusals: Iterable[Refusal]) -> Iterator[list[Refusal]]:
 
 
 def _shorten(names: Iterable[str]) -> str:
-    names = list(names)
+    names = [_clean(name) for name in names]
     more = f" … and {len(names) - _SHOWN} more (--json lists all)" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
+
+
+def _clean(text: str) -> str:
+    """Show what cannot be seen: names in a bucket are anybody's, and a terminal obeys some characters."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
 def _make_row(role: RoleStatus) -> tuple[str, ...] | None:

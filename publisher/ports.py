@@ -3,13 +3,14 @@
 Every method may raise `StoreError`; `AccessDeniedError` is never "absent". Keys are those of the bucket.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from publisher.core.digests import Digest
+from publisher.core.gate import Change
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
@@ -98,26 +99,90 @@ class Public(Bucket, Protocol):
     Each answers with the copy and the digest that the store computed of it.
 
     Raises of each method:
-        GoneError: The source is not there any more, or is not the pinned one.
+        GoneError: The source is not there any more.
     """
 
     def copy_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
-        """Copy a staged version to `key`, over whatever is there: for keys that nobody can reach."""
-        ...
-
-    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
-        """Copy a staged version to `key`, which must not exist.
+        """Copy a staged version to `key`, over whatever is there: for keys that nobody can reach.
 
         Raises:
-            ConflictError: Something is there.
+            GoneError: Also if the source is not the pinned one.
         """
         ...
 
-    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+    def place(self, source: Version, key: str, delivery: Delivery) -> Copied:
         """Copy a pending version of this bucket to `key`, which must not exist.
 
         Raises:
-            ConflictError: Something is there.
+            ConflictError: Something is there, or the source is not the pinned one: stores do not say which.
+        """
+        ...
+
+
+class Gate(Protocol):
+    """The CDN's key-value store, read by the gate's function at every edge some seconds later."""
+
+    def read_etag(self) -> str:
+        """Read the store's present ETag."""
+        ...
+
+    def read_entries(self) -> Mapping[str, str]:
+        """Read every entry."""
+        ...
+
+    def update(self, change: Change, etag: str) -> str:
+        """Make a change of at most `core.gate.BATCH` entries, all or none, and answer the new ETag.
+
+        Raises:
+            ConflictError: The store's ETag is another, perhaps through a first try of this very request.
+        """
+        ...
+
+
+class Cdn(Protocol):
+    """The content delivery network's control plane."""
+
+    def invalidate(self, paths: Sequence[str], reference: str) -> str:
+        """Let every edge forget these URL paths, and answer the invalidation's id.
+
+        The same `reference` with the same paths is the same invalidation, made once.
+        """
+        ...
+
+    def wait_invalidated(self, invalidation: str) -> None:
+        """Wait until an invalidation is complete.
+
+        Raises:
+            EdgeError: It is not within ten minutes.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a URL answered: the status, and of what it serves the size in bytes and the ETag."""
+
+    status: int
+    size: int | None
+    etag: str | None
+
+
+class Web(Protocol):
+    """The public site as anybody sees it, without credentials. Redirects are answers like any other."""
+
+    def head(self, url: str) -> Seen:
+        """Ask for a URL's headers.
+
+        Raises:
+            EdgeError: There was no answer.
+        """
+        ...
+
+    def compute_digest(self, url: str) -> Digest:
+        """Download a URL and compute the digest of what it serves.
+
+        Raises:
+            EdgeError: It answered anything but 200, or broke off.
         """
         ...
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.ministack import Ministack, local_config, run_ministack
+from sandbox.ministack import Ministack, local_config
+from sandbox.running import run_sandbox
 from sandbox.sample import RELEASE, SampleFile, read_inventory, write_files
-from sandbox.site import PUBLIC, RM, STAGING, Site, provision
+from sandbox.site import PUBLIC, RM, STAGING, Site
 
 ROOT = Path(__file__).parents[1]
 PROFILE = ROOT / "profiles" / "cpython.toml"
@@ -94,8 +95,11 @@ class Stage:
 def main() -> int:
     """Run the demo and give its exit status."""
     try:
-        with run_ministack() as server, tempfile.TemporaryDirectory(prefix="demo-") as name:
-            figures = play(server, Path(name))
+        with (
+            tempfile.TemporaryDirectory(prefix="demo-") as name,
+            run_sandbox(Path(name), PROFILE) as sandbox,
+        ):
+            figures = play(sandbox.site, Path(name))
     except DemoError as error:
         print(f"\nthe demo failed: {error}", file=sys.stderr)
         return 1
@@ -105,9 +109,9 @@ def main() -> int:
     return 0
 
 
-def play(server: Ministack, folder: Path) -> Figures:
+def play(site: Site, folder: Path) -> Figures:
     """Play the story and give its figures."""
-    site = provision(server, folder, PROFILE)
+    server = site.server
     # Plain `aws s3 cp` goes multipart above 8 MB, and then the store holds no digest of the whole file.
     (folder / "aws.config").write_text("[default]\ns3 =\n  multipart_threshold = 5GB\n", "utf-8")
     stage = Stage(site, folder)

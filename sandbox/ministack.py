@@ -24,6 +24,8 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from sandbox.certificate import Certificate
+
 VERSION = "1.5.33"
 """The one release whose enforcement was measured; 1.4 has none at all, and says nothing about it."""
 
@@ -33,18 +35,24 @@ INLINE = "inline"
 """The name of a user's only policy."""
 
 _START_SECONDS = 30.0
-# Starts the real command in its own process group. When standard input closes, which the kernel does even if
-# the process at the other end was killed, it cleans up as that process would have: the folder and the group.
+_TWO_LISTENERS = Path(__file__).with_name("two_listeners.py")
+_END_SECONDS = 5.0
+# Runs the real command in its own process group until told to end, or until standard input closes, which
+# the kernel sees to even if the process at the other end was killed: then it also removes the folder.
 _SUPERVISOR = """
 import os, shutil, signal, subprocess, sys, threading
 process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+told = []
 def watch():
-    os.read(0, 1)
+    told.append(os.read(0, 1))
     process.kill()
-    shutil.rmtree(os.getcwd(), ignore_errors=True)
-    os.killpg(0, signal.SIGKILL)
 threading.Thread(target=watch, daemon=True).start()
-os._exit(abs(process.wait()))
+status = process.wait()
+if told == [b""]:
+    shutil.rmtree(os.getcwd(), ignore_errors=True)
+if told:
+    os.killpg(0, signal.SIGKILL)
+os._exit(abs(status))
 """
 
 
@@ -67,12 +75,14 @@ class Ministack:
     """A running ministack. `pid` is the process group that everything of it runs in.
 
     Root is above every policy and its signatures are not checked: use it to set things up, never to act.
+    `endpoint` is in the clear; `secure_endpoint` is the same server over TLS, if it was given a certificate.
     """
 
     endpoint: str
     pid: int
     root: Credentials = field(repr=False)
     _session: boto3.session.Session = field(repr=False)
+    secure_endpoint: str = ""
 
     def root_session(self) -> boto3.session.Session:
         """Give the session of root, for setting things up; it is the same one each time, for one thread."""
@@ -118,10 +128,13 @@ def local_config() -> Config:
 
 
 @contextmanager
-def run_ministack(*, installed: Callable[[str], str] = metadata.version) -> Generator[Ministack]:
+def run_ministack(
+    *, certificate: Certificate | None = None, installed: Callable[[str], str] = metadata.version
+) -> Generator[Ministack]:
     """Run ministack on a free port of loopback until the block ends, however it ends.
 
-    Its data are gone afterwards. `installed` looks up the version of a package.
+    Its data are gone afterwards. With a `certificate` it answers over TLS as well, on a port of its own.
+    `installed` looks up the version of a package.
 
     Raises:
         ServerError: It is not the version that was measured, did not start, or lets through what it must not.
@@ -130,13 +143,21 @@ def run_ministack(*, installed: Callable[[str], str] = metadata.version) -> Gene
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ministack-")))
         port = stack.enter_context(reserve_port())
+        secure_port = stack.enter_context(reserve_port()) if certificate else 0
+        command = _command(port, secure_port, certificate) if certificate else ["-m", "ministack"]
         # Root's key is random, so that no other ministack can be taken for this one.
         root = Credentials(f"root{secrets.token_hex(8)}", secrets.token_hex(16))
         process = stack.enter_context(
-            run_process([sys.executable, "-I", "-m", "ministack"], folder, _environment(port, folder, root))
+            run_process([sys.executable, "-I", *command], folder, _environment(port, folder, root))
         )
         wait_until(process, folder, lambda: ask(port, "/_ministack/health") == http.HTTPStatus.OK)
-        server = Ministack(f"http://{LOOPBACK}:{port}", process.pid, root, open_session(root))
+        server = Ministack(
+            f"http://{LOOPBACK}:{port}",
+            process.pid,
+            root,
+            open_session(root),
+            f"https://{LOOPBACK}:{secure_port}" if certificate else "",
+        )
         _check_enforcement(server, port)
         yield server
 
@@ -165,6 +186,7 @@ def run_process(
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-c", _SUPERVISOR, *command],
+            bufsize=0,
             cwd=folder,
             env=dict(environment),
             stdin=subprocess.PIPE,
@@ -176,8 +198,20 @@ def run_process(
         try:
             yield process
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Have the supervisor end the command and see it gone; failing that, kill the whole group."""
+    try:
+        if process.stdin:
+            process.stdin.write(b"x")
+        process.wait(timeout=_END_SECONDS)
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def wait_until(process: subprocess.Popen[bytes], folder: Path, ready: Callable[[], bool]) -> None:
@@ -195,6 +229,11 @@ def wait_until(process: subprocess.Popen[bytes], folder: Path, ready: Callable[[
     lines = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()[-20:]
     state = "was not ready in time" if process.poll() is None else f"ended with status {process.returncode}"
     raise ServerError("\n".join([f"the server {state}; its log ends with:", *lines]))
+
+
+def _command(port: int, secure_port: int, certificate: Certificate) -> list[str]:
+    ports = [f"{LOOPBACK}:{port}", f"{LOOPBACK}:{secure_port}"]
+    return [str(_TWO_LISTENERS), *ports, str(certificate.file), str(certificate.key)]
 
 
 def _environment(port: int, folder: Path, root: Credentials) -> dict[str, str]:

@@ -1,94 +1,222 @@
-"""A site on the emulated AWS: two buckets, a user for each role, and the publisher's configuration.
+"""A site on the emulated AWS: the Pulumi program deployed for a profile, and a session of each role."""
 
-Its policies are a small stand-in, enough that every role acts with credentials of its own and none as root.
-"""
-
+import json
 import shutil
-from collections.abc import Mapping
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from publisher.core.profile import Duty
+from publisher.core.profile import Duty, Profile, Role
 from publisher.documents.profile import load_profile
-from sandbox.ministack import REGION, Credentials, Ministack, local_config
+from sandbox.certificate import make_certificate
+from sandbox.deploy import Deployment, deploy
+from sandbox.kvs_proxy import HOST, run_kvs_proxy
+from sandbox.ministack import REGION, Credentials, Ministack, local_config, open_session, run_ministack
 
-STAGING = "staging"
-PUBLIC = "public"
+PREFIX = "sandbox"
+STAGING = f"{PREFIX}-staging"
+PUBLIC = f"{PREFIX}-public"
 RM = "rm"
+AUDITOR = "auditor"
+KVS_ENDPOINT = f"https://{HOST}"
+SESSION_SECONDS = 12 * 3600
+"""How long the sessions of the roles last: a day's work with a sandbox that is left running."""
+
+# The names under which the program exports the roles that are in no profile.
+_EXPORTED = {RM: "_rm", AUDITOR: "_auditor"}
+
+# For any role: so it is the role's trust alone that decides. See DEVIATIONS.
+_MAY_ASK = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": "*"}],
+}
+_MAY_SEE_THE_CDN = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Action": [
+                "cloudfront:Get*",
+                "cloudfront:List*",
+                "cloudfront-keyvaluestore:DescribeKeyValueStore",
+                "cloudfront-keyvaluestore:GetKey",
+                "cloudfront-keyvaluestore:ListKeys",
+            ],
+            "Resource": "*",
+        }
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The gate's times in seconds, short enough to wait for."""
+
+    lag: int = 1
+    settle: int = 4
+    error_ttl: int = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A provisioned site: where its configuration is, and everybody's credentials by role."""
+    """A provisioned site. `config` is its publisher.toml; `credentials` are sessions, by role.
 
+    `endpoint` speaks TLS with the certificate in `trust`. `proxy` leads to the KeyValueStore. `users` are who
+    opened the sessions, and `edge` is the CDN's own plumbing, which reads what was deployed.
+    """
+
+    server: Ministack = field(repr=False)
     endpoint: str
+    trust: Path
+    proxy: str
     config: Path
-    credentials: Mapping[str, Credentials]
+    deployment: Deployment = field(repr=False)
+    users: Mapping[str, Credentials] = field(repr=False)
+    edge: Credentials = field(repr=False)
+    credentials: Mapping[str, Credentials] = field(repr=False)
+
+    @property
+    def distribution_id(self) -> str:
+        """Give the id of the distribution."""
+        return str(self.deployment.outputs["distributionId"])
+
+    @property
+    def distribution_host(self) -> str:
+        """Give the host name of the distribution, by which the emulator knows it."""
+        return urlsplit(str(self.deployment.outputs["cdnUrl"])).hostname or ""
+
+    @property
+    def kvs_arn(self) -> str:
+        """Give the ARN of the gate's store."""
+        return str(self.deployment.outputs["kvsArn"])
+
+    def role_arn(self, role: str) -> str:
+        """Give the ARN of the role itself, not of its session."""
+        return str(self.deployment.outputs["roleArns"][_EXPORTED.get(role, role)])
 
     def environment(self, role: str) -> dict[str, str]:
         """Give what a process needs in its environment to act as `role`."""
         credentials = self.credentials[role]
         return {
-            "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": credentials.access_key_id,
             "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
+            "AWS_SESSION_TOKEN": credentials.token or "",
+            **self.surroundings(),
+        }
+
+    def surroundings(self) -> dict[str, str]:
+        """Give what a process needs in its environment whoever it acts as; nothing in it is secret."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ENDPOINT_URL_CLOUDFRONT_KEYVALUESTORE": KVS_ENDPOINT,
+            "AWS_CA_BUNDLE": str(self.trust),
             "AWS_DEFAULT_REGION": REGION,
-            "NO_PROXY": "127.0.0.1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "HTTPS_PROXY": self.proxy,
+            "NO_PROXY": "127.0.0.1,localhost",
             "PUBLISHER_CONFIG": str(self.config),
         }
 
+    def assume(self, role: str, *, seconds: int = SESSION_SECONDS) -> Credentials:
+        """Open a session of `role`, as the user whom it trusts; root takes no part."""
+        session = open_session(self.users[role])
+        with closing(
+            session.client("sts", endpoint_url=self.endpoint, verify=str(self.trust), config=local_config())
+        ) as sts:
+            answer = sts.assume_role(
+                RoleArn=self.role_arn(role), RoleSessionName=PREFIX, DurationSeconds=seconds
+            )
+        made = answer["Credentials"]
+        return Credentials(
+            made["AccessKeyId"],
+            made["SecretAccessKey"],
+            answer["AssumedRoleUser"]["Arn"],
+            made["SessionToken"],
+        )
 
-def provision(server: Ministack, folder: Path, profile: Path) -> Site:
-    """Make the buckets, the users and, in `folder`, publisher.toml for `profile`."""
-    with closing(
-        server.root_session().client("s3", endpoint_url=server.endpoint, config=local_config())
-    ) as client:
-        for bucket in (STAGING, PUBLIC):
-            client.create_bucket(Bucket=bucket)
-            client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-    roles = load_profile(profile).roles.values()
-    credentials = {
-        role.name: server.new_user(role.name, _allow_role(role.name, delivers=role.duty is Duty.DELIVERS))
-        for role in roles
-    }
-    credentials[RM] = server.new_user(RM, _allow_rm())
+
+@contextmanager
+def run_site(folder: Path, profile: Path, timing: Timing = Timing()) -> Generator[Site]:
+    """Run an emulated AWS and a site for `profile` on it until the block ends; `folder` keeps its files.
+
+    Whatever fails on the way, nothing is left running.
+
+    Raises:
+        ServerError, DeployError: There is no site.
+    """
+    with ExitStack() as stack:
+        certificate = make_certificate(folder, f"*.{HOST}", HOST)
+        server = stack.enter_context(run_ministack(certificate=certificate))
+        port = urlsplit(server.secure_endpoint).port or 0
+        proxy = stack.enter_context(run_kvs_proxy(port))
+        yield provision(server, folder, profile, trust=certificate.file, proxy=proxy, timing=timing)
+
+
+def provision(
+    server: Ministack, folder: Path, profile: Path, *, trust: Path, proxy: str, timing: Timing
+) -> Site:
+    """Deploy the program for `profile`, open the sessions, and write publisher.toml into `folder`.
+
+    Args:
+        server: Must have a secure endpoint: the buckets refuse what comes in the clear.
+        folder: Where publisher.toml and a copy of the profile go.
+        profile: The project's rules.
+        trust: The server's certificate.
+        proxy: The URL of the way to the KeyValueStore.
+        timing: The gate's times.
+    """
+    rules = load_profile(profile)
+    names = [*rules.roles, RM, AUDITOR]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"found a role called {RM} or {AUDITOR} in {profile}, which the sandbox needs itself"
+        )
+    users = {name: server.new_user(f"{PREFIX}-{name}-user", _MAY_ASK) for name in names}
+    deployment = deploy(server, _write_stack(rules, users, timing))
     shutil.copy(profile, folder / "profile.toml")
     config = folder / "publisher.toml"
-    config.write_text(
-        "schema = 1\n"
-        'profile = "profile.toml"\n'
-        f"roles = {sorted(role.name for role in roles)}\n\n"
-        f'[aws]\nregion = "{REGION}"\nstaging_bucket = "{STAGING}"\npublic_bucket = "{PUBLIC}"\n',
-        "utf-8",
+    config.write_text(deployment.outputs["publisherToml"], "utf-8")
+    edge = server.new_user(f"{PREFIX}-edge", _MAY_SEE_THE_CDN)
+    site = Site(server, server.secure_endpoint, trust, proxy, config, deployment, users, edge, {})
+    return replace(site, credentials={name: site.assume(name) for name in names})
+
+
+def point_at_edge(site: Site, url: str) -> None:
+    """Write an edge's `url` into publisher.toml where the program wrote that of the distribution."""
+    text = site.config.read_text("utf-8")
+    site.config.write_text(
+        text.replace(json.dumps(site.deployment.outputs["cdnUrl"]), json.dumps(url)), "utf-8"
     )
-    return Site(server.endpoint, config, credentials)
 
 
-def _allow_role(role: str, *, delivers: bool) -> dict[str, object]:
-    own = f"arn:aws:s3:::{STAGING}/{role}/*"
-    hold = f"arn:aws:s3:::{STAGING}/_hold/{role}/*"
-    statements: list[dict[str, object]] = [_allow(["s3:PutObject"], [hold])]
-    if delivers:
-        statements += [
-            _allow(["s3:PutObject", "s3:GetObject", "s3:DeleteObject"], [own]),
-            {
-                **_allow(["s3:ListBucket"], [f"arn:aws:s3:::{STAGING}"]),
-                "Condition": {"StringLike": {"s3:prefix": f"{role}/*"}},
-            },
-        ]
-    return {"Version": "2012-10-17", "Statement": statements}
+def _write_stack(rules: Profile, users: Mapping[str, Credentials], timing: Timing) -> Mapping[str, object]:
+    """Write the stack's values: the profile's roles, each of which one IAM user may assume."""
+
+    def trust(name: str) -> dict[str, list[str]]:
+        return {"principals": [users[name].arn]}
+
+    def describe(role: Role) -> dict[str, object]:
+        duty = "delivers" if role.duty is Duty.DELIVERS else "tests"
+        return {"name": role.name, "duty": duty, "reads": list(role.reads), "trust": trust(role.name)}
+
+    return {
+        "prefix": PREFIX,
+        "profile": "profile.toml",
+        "publicFolders": sorted(_list_folders(rules)),
+        "roles": [describe(role) for role in rules.roles.values()],
+        "releaseManagers": trust(RM),
+        "auditors": trust(AUDITOR),
+        "maxSessionSeconds": SESSION_SECONDS,
+        "lagSeconds": timing.lag,
+        "settleSeconds": timing.settle,
+        "errorTtlSeconds": timing.error_ttl,
+        "enforceCreateOnly": True,
+    }
 
 
-def _allow_rm() -> dict[str, object]:
-    buckets = [f"arn:aws:s3:::{STAGING}", f"arn:aws:s3:::{PUBLIC}"]
-    statements = [
-        _allow(["s3:ListBucket"], buckets),
-        _allow(["s3:GetObject", "s3:GetObjectVersion"], [f"{bucket}/*" for bucket in buckets]),
-        _allow(["s3:PutObject"], [f"{buckets[0]}/_rm/*", f"{buckets[0]}/_state/*", f"{buckets[1]}/*"]),
-    ]
-    return {"Version": "2012-10-17", "Statement": statements}
-
-
-def _allow(actions: list[str], resources: list[str]) -> dict[str, object]:
-    return {"Effect": "Allow", "Action": actions, "Resource": resources}
+def _list_folders(rules: Profile) -> set[str]:
+    """List the folders that public keys begin with, as far as they are not made from a version."""
+    first = {rule.key.partition("/")[0] for rule in rules.artifacts}
+    return {"_pending", "_site", *(name for name in first if "{" not in name)}

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from publisher.adapters.aws import make_config, translate_error
 from publisher.core.digests import Digest, parse_base64, to_base64
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
-from publisher.errors import AccessDeniedError, ConflictError, GoneError, StoreError
+from publisher.errors import ConflictError, GoneError, StoreError
 from publisher.ports import ReadObject
 
 if TYPE_CHECKING:
@@ -28,17 +28,6 @@ MAX_SMALL_BYTES = 16 * 1024**2
 """The most that is read into memory at once; a hand-over of 100,000 files has 14 MB."""
 
 _CHUNK = 1024**2
-_ABSENT = {"404", "NoSuchKey", "NoSuchVersion", "NotFound"}
-_DENIED = {
-    "403",
-    "AccessDenied",
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "ExpiredToken",
-    "InvalidToken",
-}
-# 409 ConditionalRequestConflict: two conditional writes met; the loser reads back and judges.
-_CONFLICT = {"412", "PreconditionFailed", "409", "ConditionalRequestConflict"}
 
 
 class _Condition(TypedDict, total=False):
@@ -51,14 +40,7 @@ class _Which(TypedDict, total=False):
 
 def make_client(region: str, connections: int) -> "S3Client":
     """Make a client with the usual credential chain, retries and as many connections as threads."""
-    config = Config(
-        retries={"mode": "standard", "total_max_attempts": 5},
-        max_pool_connections=connections,
-        user_agent_extra="publish-gate",
-        connect_timeout=10,
-        read_timeout=120,
-    )
-    return boto3.session.Session().client("s3", region_name=region, config=config)
+    return boto3.session.Session().client("s3", region_name=region, config=make_config(connections))
 
 
 class S3Bucket:
@@ -136,10 +118,8 @@ class S3Bucket:
         """Turn SDK errors into ours, by code; refused access is never taken for absence."""
         try:
             yield
-        except ClientError as error:
-            raise _translate_error(error, f"cannot {act} in {self.name}") from error
-        except BotoCoreError as error:
-            raise StoreError(f"cannot {act} in {self.name}: {error}") from error
+        except (ClientError, BotoCoreError) as error:
+            raise translate_error(error, f"cannot {act} in {self.name}") from error
 
 
 class S3Staging(S3Bucket):
@@ -193,11 +173,7 @@ class S3Public(S3Bucket):
         except ConflictError as error:
             raise GoneError(f"{source.key} is no longer the pinned version") from error
 
-    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
-        """Copy a staged version to `key`, which must not exist."""
-        return self._copy(self._staging, source, key, delivery, {"IfNoneMatch": "*"})
-
-    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+    def place(self, source: Version, key: str, delivery: Delivery) -> Copied:
         """Copy a pending version of this bucket to `key`, which must not exist."""
         return self._copy(self.name, source, key, delivery, {"IfNoneMatch": "*"})
 
@@ -227,18 +203,6 @@ class S3Public(S3Bucket):
                 # Not every store tells the checksum of a copy in its answer; one HEAD does.
                 digest = self._describe(key, version.version_id).digest
         return Copied(version, digest)
-
-
-def _translate_error(error: ClientError, what: str) -> StoreError:
-    code = str(error.response.get("Error", {}).get("Code", ""))
-    message = f"{what}: {code} {error.response.get('Error', {}).get('Message', '')}".rstrip()
-    if code in _ABSENT:
-        return GoneError(message)
-    if code in _CONFLICT:
-        return ConflictError(message)
-    if code in _DENIED:
-        return AccessDeniedError(message, "check which credentials are in use: aws sts get-caller-identity")
-    return StoreError(message)
 
 
 def _read_date(answer: Mapping[str, Any]) -> datetime:

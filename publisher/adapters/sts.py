@@ -2,7 +2,14 @@
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+)
+from botocore.exceptions import (
+    ConnectionError as NoConnectionError,
+)
 
 from publisher.errors import AccessDeniedError, StoreError
 
@@ -26,7 +33,7 @@ class StsIdentity:
                 config = Config(retries={"mode": "standard", "total_max_attempts": 5})
                 client = boto3.session.Session().client("sts", region_name=self._region, config=config)
                 self._arn = client.get_caller_identity()["Arn"]
-            except HTTPClientError as error:
+            except (HTTPClientError, NoConnectionError) as error:
                 raise StoreError(
                     f"AWS cannot be asked whose credentials are in use: {error}", "check the network"
                 ) from error

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from publisher.core import sums
+from publisher.core.gate import find_gated
 from publisher.core.profile import Release
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import ReleaseState, select_live
+from publisher.errors import UsageError
 from publisher.outcomes import Opened, Outcome, Refused
 from publisher.workflow.lease import LeaseHolder, hold_lease
 from publisher.workflow.releases import check_commit, parse_release
@@ -26,7 +28,7 @@ def run_open(world: World, name: str, commit: str | None) -> Outcome:
     refusals = world.profile.refuse_series(release, world.staging.now().date())
     if refusals:
         return Refused(refusals)
-    with hold_lease(world, f"open {name}") as lease:
+    with hold_lease(world, f"open {name}") as (lease, _):
         stored = world.state.read_release(name)
         if stored is None:
             return _write(
@@ -41,12 +43,14 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
     """Start the next attempt of a release: what was handed over for the last one stops counting.
 
     Raises:
-        UsageError: The name is no release, or the commit is not a full one.
+        UsageError: The name is no release, the commit is not a full one, or the reason is empty.
         LeaseError: A promotion is under way.
     """
     release = parse_release(world.profile, name)
     commit = check_commit(world.profile, commit)
-    with hold_lease(world, f"respin {name}") as lease:
+    if not reason.strip():
+        raise UsageError("found an empty reason, expected why this attempt is over", "say it: --reason '…'")
+    with hold_lease(world, f"respin {name}") as (lease, _):
         stored = world.state.read_release(name)
         refusals = tuple(_refuse_respin(world, release, stored))
         if stored is None or refusals:
@@ -55,7 +59,7 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
             stored.value,
             commit=commit,
             attempt=stored.value.attempt + 1,
-            reason=reason,
+            reason=reason.strip(),
             when=world.staging.now(),
             void=dict(_find_void(world, stored.value, commit)),
         )
@@ -82,12 +86,13 @@ def _find_void(world: World, state: ReleaseState, commit: str | None) -> Iterato
 
 
 def _refuse_open(state: ReleaseState, commit: str | None) -> Refusal:
+    option = f" --commit {commit}" if commit else ""
     return Refusal(
         "open",
         state.release,
-        f"it open at {state.commit} (attempt {state.attempt})",
-        f"it closed, or open at {commit}",
-        f"run: publisher respin {state.release} --commit {commit} --reason …",
+        f"it open at {state.commit or 'no commit'} (attempt {state.attempt})",
+        f"it not open yet, or open at {commit or 'no commit'}",
+        f"run: publisher respin {state.release}{option} --reason …",
     )
 
 
@@ -97,7 +102,9 @@ def _refuse_respin(world: World, release: Release, stored: Stored[ReleaseState] 
         yield Refusal(
             "not-open", name, "no such release in progress", "an open one", f"run: publisher open {name}"
         )
-    if world.state.list_numbers(name) or select_live(world.state.read_unfinished(None), [name]):
+    if world.state.list_numbers(name) or select_live(
+        world.state.read_unfinished(find_gated(world.gate.read_entries())), [name]
+    ):
         yield Refusal(
             "public",
             name,

@@ -2,33 +2,41 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from publisher.core import decide
 from publisher.core.decide import Author, Decision, NothingToDo, plan_promotion
+from publisher.core.gate import drop_paths, find_gated
 from publisher.core.plan import Plan, find_plan
 from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
-from publisher.errors import PublisherError, UnfinishedError
+from publisher.errors import MovedError, PublisherError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
-from publisher.workflow.gather import find_moved, gather
+from publisher.workflow.gate import GateKeeper
+from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
 from publisher.workflow.releases import parse_releases
-from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, Run, run_steps
+from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, RESUME, Run, Step, run_steps
 from publisher.workflow.world import World
 
 Confirm = Callable[[Decision], bool]
+Held = tuple[LeaseHolder, GateKeeper]
 
 
 @dataclass(frozen=True, slots=True)
 class PromoteRequest:
-    """What the release manager asks for. `plan` pins the digest of a plan reviewed earlier."""
+    """What the release manager asks for.
+
+    `plan` pins the digest of a plan reviewed earlier; `deep` has every file downloaded and compared.
+    """
 
     releases: tuple[str, ...]
     waivers: tuple[Waiver, ...] = ()
     plan: str | None = None
     dry_run: bool = False
+    deep: bool = False
 
 
 def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
@@ -46,8 +54,8 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
     if request.dry_run and live:
         return Planned(None, live)
     if live:
-        with hold_lease(world, f"finish {', '.join(request.releases)}") as lease:
-            _finish(world, lease, request.releases, author.who)
+        with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
+            _finish(world, held, request, author.who)
         snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
@@ -61,12 +69,12 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
         return Planned(decision, ())
     if not confirm(decision):
         return Declined()
-    with hold_lease(world, f"promote {', '.join(request.releases)}") as lease:
-        return _promote(world, lease, request, decision, live)
+    with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
+        return _promote(world, held, request, decision, live)
 
 
 def _promote(
-    world: World, lease: LeaseHolder, request: PromoteRequest, shown: Decision, finished: tuple[str, ...]
+    world: World, held: Held, request: PromoteRequest, shown: Decision, finished: tuple[str, ...]
 ) -> Outcome:
     """Decide again now that nobody else can promote, and go through with exactly what was shown."""
     releases = parse_releases(world.profile, request.releases)
@@ -79,28 +87,28 @@ def _promote(
         return Refused((_refuse_overtaken(shown.plan),), finished)
     if decision.plan.digest != shown.plan.digest:
         return Refused((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
-    run = Run(world, lease, _store_plan(world, lease, decision.plan, snapshot), author.who)
-    run_steps(run, BEFORE_LIVE)
-    world.observer.step("go live", f"promotion {run.plan.id}")
-    moved = find_moved(world, run.plan.looks)
-    if moved:
-        return Refused(tuple(_refuse_moved(key) for key in moved), finished)
-    lease.go_live(run.plan.id)
-    _complete(run)
+    plan = _store_plan(world, *held, decision.plan, snapshot)
+    run = Run(world, *held, plan, author.who, deep=request.deep)
+    try:
+        run_steps(run, BEFORE_LIVE)
+    except MovedError as error:
+        return Refused(tuple(_refuse_moved(key) for key in error.keys), finished)
+    _complete(run, AFTER_LIVE)
     streamed = decision.streamed + run.streamed
     return Promoted(run.plan, finished, decision.skipped, streamed)
 
 
-def _finish(world: World, lease: LeaseHolder, releases: Iterable[str], who: str) -> None:
+def _finish(world: World, held: Held, request: PromoteRequest, who: str) -> None:
     """Finish from the plans alone: staging may have expired and the profile may have changed since."""
-    for promotion in select_live(world.state.read_unfinished(None), releases):
-        _complete(Run(world, lease, promotion.plan, who))
+    gated = find_gated(world.gate.read_entries())
+    for promotion in select_live(world.state.read_unfinished(gated), request.releases):
+        _complete(Run(world, *held, promotion.plan, who, deep=request.deep), RESUME)
 
 
-def _complete(run: Run) -> None:
+def _complete(run: Run, steps: Iterable[Step]) -> None:
     """Do what is left of a live promotion; whatever goes wrong now, something is public."""
     try:
-        run_steps(run, AFTER_LIVE)
+        run_steps(run, steps)
     except Exception as error:
         cure = error.next_step if isinstance(error, PublisherError) else ""
         raise UnfinishedError(
@@ -109,7 +117,7 @@ def _complete(run: Run) -> None:
         ) from error
 
 
-def _store_plan(world: World, lease: LeaseHolder, plan: Plan, snapshot: Snapshot) -> Plan:
+def _store_plan(world: World, lease: LeaseHolder, keeper: GateKeeper, plan: Plan, snapshot: Snapshot) -> Plan:
     """Go on with an earlier plan that is the same in everything; abandon those that are not."""
     earlier = [
         promotion.plan
@@ -119,6 +127,7 @@ def _store_plan(world: World, lease: LeaseHolder, plan: Plan, snapshot: Snapshot
     same = find_plan(plan, earlier)
     for other in earlier:
         if other != same:
+            keeper.write(partial(drop_paths, promotion=other.id))
             lease.check()
             reason = f"the intent is now {plan.digest}"
             world.state.mark(Phase.ABANDONED, Mark(1, other.id, plan.who, plan.when, reason))

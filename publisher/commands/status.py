@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from publisher.core.gate import find_gated
 from publisher.core.lease import seconds_left
 from publisher.core.status import Stage, report_status
 from publisher.errors import Exit
@@ -12,12 +13,12 @@ from publisher.workflow.world import World
 
 
 def run(world: World, names: Iterable[str], *, check: bool) -> Reported:
-    """Report on the named releases, or on every open one that was not promoted yet.
+    """Report on the named releases, or on every open one that was not promoted, or not wholly.
 
     Args:
         world: The ports.
         names: Release names; none means all in progress.
-        check: Answer with `Exit.REFUSED` unless each of them is ready or done.
+        check: Answer with `Exit.REFUSED` unless each of them is ready, planned or done.
 
     Raises:
         UsageError: A name is no release of this project.
@@ -31,7 +32,10 @@ def run(world: World, names: Iterable[str], *, check: bool) -> Reported:
 
 
 def _find_in_progress(world: World) -> tuple[str, ...]:
-    return tuple(name for name in world.state.list_releases() if not world.state.list_numbers(name))
+    unfinished = world.state.read_unfinished(find_gated(world.gate.read_entries()))
+    waiting = {name for promotion in unfinished for name in promotion.plan.names()}
+    opened = world.state.list_releases()
+    return tuple(name for name in opened if name in waiting or not world.state.list_numbers(name))
 
 
 def _read_lease(world: World) -> dict[str, str | int] | None:

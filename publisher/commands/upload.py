@@ -48,6 +48,8 @@ def run(world: World, request: UploadRequest) -> Outcome:
     if check_role(world.profile, request.role).duty is Duty.TESTS:
         raise UsageError(f"{request.role} tests and delivers nothing", "use the role that built the files")
     files, own = _split(find_files(request.paths))
+    if not files:
+        raise UsageError("found only the hand-over's own files, expected artifacts", "check the paths")
     commit = _find_commit(world, request, own)
     expected = world.profile.expect(release)
     mapped = map_names(files, request.role, expected)
@@ -58,8 +60,10 @@ def run(world: World, request: UploadRequest) -> Outcome:
     refusals = [*mapped.refusals, *_refuse_sizes(files)]
     if request.complete and not request.prune:
         refusals += [_refuse_leftover(key) for key in leftover]
+    if request.complete and commit is None and sums.COMMIT_NAME in present:
+        refusals.append(_refuse_commit(prefix))
     if refusals:
-        return Refused(tuple(refusals))
+        return Refused(tuple(refusals), waivable=False)
     world.observer.step("hash", f"{len(files)} files")
     items = world.parallel.map(lambda name: _read(mapped.keys[name], files[name]), files)
     uploaded = _upload(world, prefix, items, staged)
@@ -101,7 +105,8 @@ def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFi
         written = sums.parse_commit(own[sums.COMMIT_NAME].path.read_bytes())
         if written is None or commit not in {None, written}:
             raise UsageError(
-                f"found a COMMIT file with {written!r}, expected one line with {commit or 'the commit'}",
+                f"found a COMMIT file with {written or 'no single line'}, "
+                f"expected one line with {commit or 'the full commit'}",
                 "correct the file or --commit",
             )
         commit = written
@@ -145,6 +150,16 @@ def _refuse_sizes(files: Mapping[str, LocalFile]) -> Iterable[Refusal]:
         Refusal("size", name, f"{file.size:,} bytes", f"at most {MAX_COPY_BYTES:,}", "split the file")
         for name, file in files.items()
         if file.size > MAX_COPY_BYTES
+    )
+
+
+def _refuse_commit(prefix: str) -> Refusal:
+    return Refusal(
+        "commit",
+        prefix + sums.COMMIT_NAME,
+        "it staged by an earlier upload, and no commit given",
+        "a hand-over that lists the COMMIT beside it",
+        "give the commit that was built: --commit SHA",
     )
 
 

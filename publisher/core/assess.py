@@ -1,12 +1,12 @@
 """What may be said of one release: which files are ready, and every reason why it may not go public."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from publisher.core import sums
 from publisher.core.digests import Digest, display, of_bytes
-from publisher.core.profile import RM, Expected, Need, Profile, Role
+from publisher.core.profile import RM, Duty, Expected, Need, Profile
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import ReleaseSnapshot, ReleaseState, RoleStaging, StoredObject
 
@@ -77,7 +77,7 @@ def assess_release(
     roles[RM] = _assess_rm(snapshot, expected, published, roles)
     refusals = [
         *(() if snapshot.state else (refuse_unopened(snapshot.release.name),)),
-        *(_refuse_hold(role, snapshot) for role in profile.roles.values() if _is_held(role, snapshot)),
+        *_refuse_holds(snapshot, profile),
     ]
     return Assessment(snapshot, roles, tuple(refusals))
 
@@ -95,22 +95,31 @@ def refuse_unopened(name: str) -> Refusal:
     return Refusal("not-open", name, "no such release open", "an open one", f"run: publisher open {name}")
 
 
-def _is_held(role: Role, snapshot: ReleaseSnapshot) -> bool:
-    staging = snapshot.roles.get(role.name)
-    return bool(staging and staging.hold and staging.hold.data)
+def read_hold(staging: RoleStaging | None) -> str | None:
+    """Give the reason of a role's hold on one line, or None if it holds nothing.
+
+    Only an empty object lifts a hold: one with nothing to read in it is a hold without a reason.
+    """
+    if staging is None or staging.hold is None or not staging.hold.data:
+        return None
+    text = staging.hold.data.decode("utf-8", "replace")
+    # Roles write this and the release manager's terminal shows it.
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(shown.split()) or "(no reason given)"
 
 
-def _refuse_hold(role: Role, snapshot: ReleaseSnapshot) -> Refusal:
-    hold = snapshot.roles[role.name].hold
-    reason = (hold.data if hold else b"").decode("utf-8", "replace").strip()
+def _refuse_holds(snapshot: ReleaseSnapshot, profile: Profile) -> Iterator[Refusal]:
     name = snapshot.release.name
-    return Refusal(
-        "hold",
-        f"{role.name}/{name}",
-        f"a hold by {role.name}: {reason or '(no reason given)'}",
-        "no hold",
-        f"cure what it says; then {role.name} runs: publisher unhold {name} --role {role.name}",
-    )
+    for role in profile.roles:
+        reason = read_hold(snapshot.roles.get(role))
+        if reason is not None:
+            yield Refusal(
+                "hold",
+                f"{role}/{name}",
+                f"a hold by {role}: {reason}",
+                "no hold",
+                f"cure what it says; then {role} runs: publisher unhold {name} --role {role}",
+            )
 
 
 class _RoleRules:
@@ -129,6 +138,7 @@ class _RoleRules:
         self._state = snapshot.state
         self._staging = snapshot.roles.get(role, RoleStaging({}))
         self._commit_required = profile.commit_required
+        self._tests = profile.roles[role].duty is Duty.TESTS
         self._all_expected = expected
         self._expected = {key: item for key, item in expected.items() if item.role == role}
         self._published = published
@@ -136,17 +146,19 @@ class _RoleRules:
 
     def assess(self) -> RoleAssessment:
         staged = self._staging.objects
-        strays = {key: stored for key, stored in staged.items() if not self._is_deliverable(key)}
-        good = {key: stored for key, stored in staged.items() if key not in strays}
-        refusals = [self._refuse_stray(key) for key in sorted(strays)]
-        if self._staging.sums is None:
+        good = {key: stored for key, stored in staged.items() if self._is_deliverable(key)}
+        strays = sorted(staged.keys() - good.keys())
+        refusals = [self._refuse_stray(key) for key in strays]
+        refusals += _refuse_changes(good, self._published)
+        # Nothing of a tester's is published, so it has nothing to hand over.
+        if self._staging.sums is None or self._tests:
             return self._assess_without_hand_over(good, strays, refusals)
         refusals += [
-            *self._check_sums(self._staging.sums.data),
+            *self._check_sums(self._staging.sums.data, strays),
             *self._check_attempt(self._staging.sums.version_id),
+            *_refuse_sizes(good),
+            *(self._refuse_missing(key) for key in self._missing(good)),
         ]
-        refusals += _check_files(good, self._published)
-        refusals += [self._refuse_missing(key) for key in self._missing(good)]
         standing = {
             **dict.fromkeys(strays, Standing.EXTRA),
             **_stand(good, self._published, Standing.READY),
@@ -156,7 +168,7 @@ class _RoleRules:
         return self._conclude(good, refusals, standing, handed_over=True)
 
     def _assess_without_hand_over(
-        self, good: Mapping[str, StoredObject], strays: Mapping[str, StoredObject], refusals: list[Refusal]
+        self, good: Mapping[str, StoredObject], strays: Iterable[str], refusals: list[Refusal]
     ) -> RoleAssessment:
         missing = self._missing(good)
         fresh = [key for key, stored in good.items() if self._published.get(key) != stored.digest]
@@ -210,22 +222,27 @@ class _RoleRules:
         item = self._all_expected.get(key)
         where = f"{self._role}/{self._release}/{key}"
         remove = f"{self._role} removes it: aws s3 rm s3://<staging>/{where}"
+        remove += "" if self._tests else "; then it hands over again"
         if item is None:
             return Refusal("extra", key, f"{where}, a name the profile does not know", "no such file", remove)
         if item.role != self._role:
             owner = "the release manager" if item.role == RM else item.role
-            return Refusal("role", key, f"{where}", f"it from {owner}", remove)
+            return Refusal("role", key, where, f"it from {owner}", remove)
         if item.need is Need.FORBIDDEN:
             return Refusal("extra", key, where, "no such file in a release of this kind", remove)
         return Refusal(
-            "extra", key, f"{where} without the file it is about", f"{item.artifact} beside it", remove
+            "extra",
+            key,
+            f"{where} without the file it is about",
+            f"{item.artifact} beside it",
+            f"{self._role} uploads that one too and hands over again, or {remove}",
         )
 
     def _refuse_no_hand_over(self, staged: int, missing: int) -> Refusal:
         return Refusal(
             "missing",
             f"{self._role}/{self._release}",
-            f"no SHA256SUMS; {staged} files staged, {missing} required ones missing",
+            f"no {sums.NAME}; files staged: {staged}, required and missing: {missing}",
             "the hand-over of a complete set",
             f"{self._role} runs: publisher upload {self._release} … --complete",
         )
@@ -239,7 +256,7 @@ class _RoleRules:
             f"{self._role} uploads it and hands over again",
         )
 
-    def _check_sums(self, data: bytes) -> Iterator[Refusal]:
+    def _check_sums(self, data: bytes, strays: Collection[str]) -> Iterator[Refusal]:
         parsed = sums.parse_sums(data)
         where = f"{self._role}/{self._release}/{sums.NAME}"
         if isinstance(parsed, tuple):
@@ -251,30 +268,35 @@ class _RoleRules:
         there = {key: stored.digest for key, stored in self._staging.objects.items()}
         if self._staging.commit:
             there[sums.COMMIT_NAME] = of_bytes(self._staging.commit.data)
-        owed = {name: digest for name, digest in parsed.items() if self._published.get(name) != digest}
-        yield from self._compare(there, parsed, owed, where)
+        for name in sorted(parsed.keys() - there.keys()):
+            yield from self._check_unstaged(name, parsed[name], where)
+        # That a stray is staged has been said; going on without it must not need its builder.
+        for name in sorted(there.keys() - parsed.keys() - set(strays)):
+            cure = f"{self._role} hands over again with it listed, or removes it"
+            yield Refusal("hand-over", name, f"it staged, but not in {where}", "it in both", cure)
+        for name in sorted(there.keys() & parsed.keys()):
+            if there[name] != parsed[name]:
+                staged, expected = display(there[name]), display(parsed[name])
+                cure = f"{self._role} uploads the file and hands over again"
+                yield Refusal("digest", name, f"{staged} staged", f"{expected} as in {where}", cure)
 
-    def _compare(
-        self,
-        there: Mapping[str, Digest],
-        listed: Mapping[str, Digest],
-        owed: Mapping[str, Digest],
-        where: str,
-    ) -> Iterator[Refusal]:
-        again = f"{self._role} uploads the file and hands over again"
-        for name in sorted(owed.keys() - there.keys()):
-            yield Refusal("hand-over", name, f"it in {where} only", "it staged too", again)
-        for name in sorted(there.keys() - listed.keys()):
-            yield Refusal("hand-over", name, f"it staged, but not in {where}", "it in both", again)
-        for name in sorted(there.keys() & listed.keys()):
-            if there[name] != listed[name]:
-                staged, expected = display(there[name]), display(listed[name])
-                yield Refusal("digest", name, f"{staged} staged", f"{expected} as in {where}", again)
+    def _check_unstaged(self, name: str, listed: Digest, where: str) -> Iterator[Refusal]:
+        """Check a name that is handed over and not staged: its copy may have expired once it was public."""
+        public = self._published.get(name)
+        if public is None:
+            cure = f"{self._role} uploads it, or hands over again without it"
+            yield Refusal("hand-over", name, f"it in {where} only", "it staged too", cure)
+        elif public != listed:
+            cure = f"a public file never changes: {self._role} hands over again without it"
+            found, expected = f"{display(listed)} in {where}", f"{display(public)}, which is public already"
+            yield Refusal("public", name, found, expected, cure)
 
     def _check_attempt(self, version_id: str) -> Iterator[Refusal]:
         if self._state is None:
             return
-        if self._commit_required and self._claimed != self._state.commit:
+        # Where the profile asks for no COMMIT, one that is there must still be the right one.
+        asked = self._commit_required or (self._staging.commit and self._state.commit)
+        if asked and (self._claimed is None or self._claimed != self._state.commit):
             yield self._refuse_commit(self._state)
         elif self._state.void.get(self._role) == version_id:
             yield Refusal(
@@ -286,12 +308,17 @@ class _RoleRules:
             )
 
     def _refuse_commit(self, state: ReleaseState) -> Refusal:
+        expected = f"commit {state.commit} (attempt {state.attempt})"
+        cure = f"{self._role} builds {state.commit} and hands over again"
+        if state.commit is None:
+            expected = "the commit that the release is open at; it is open at none"
+            cure = f"run: publisher respin {self._release} --commit SHA --reason …"
         return Refusal(
             "commit",
             f"{self._role}/{self._release}",
-            f"commit {self._claimed}" if self._claimed else "no COMMIT of one line",
-            f"commit {state.commit} (attempt {state.attempt})",
-            f"{self._role} builds {state.commit} and hands over again",
+            f"commit {self._claimed}" if self._claimed else f"no {sums.COMMIT_NAME} of one line",
+            expected,
+            cure,
         )
 
 
@@ -306,6 +333,7 @@ def _assess_rm(
     there = {item.expected.key for role in roles.values() for item in role.delivered} | published.keys()
     staged = {key for staging in snapshot.roles.values() for key in staging.objects}
     good: dict[str, StoredObject] = {}
+    waiting: dict[str, StoredObject] = {}
     strays: list[str] = []
     for key, stored in snapshot.rm.items():
         item = mine.get(key)
@@ -313,17 +341,22 @@ def _assess_rm(
             strays.append(key)
         elif item.artifact in there:
             good[key] = stored
+        else:
+            waiting[key] = stored
     # A sidecar is owed only for an artifact that is delivered: a role that is late owes that itself.
     missing = list(find_missing(mine, there | good.keys()))
     refusals = [
         *(_refuse_rm_stray(key, snapshot.release.name, expected.get(key)) for key in sorted(strays)),
-        *_check_files(good, published),
+        *_refuse_changes({**waiting, **good}, published),
+        *_refuse_sizes(good),
         *(_refuse_rm_missing(key, snapshot.release.name) for key in missing),
     ]
     standing = {
         **dict.fromkeys(strays, Standing.EXTRA),
+        **_stand(waiting, published, Standing.STAGED),
         **_stand(good, published, Standing.READY),
         **dict.fromkeys(missing, Standing.MISSING),
+        **{key: Standing.PUBLIC for key in mine if key in published and key not in snapshot.rm},
     }
     delivered = tuple(Delivered(mine[key], good[key]) for key in sorted(good))
     return RoleAssessment(
@@ -336,7 +369,9 @@ def _refuse_rm_stray(key: str, release: str, item: Expected | None) -> Refusal:
     cure = f"ops removes {where}"
     if item is not None and item.role != RM:
         return Refusal("role", key, where, f"it from {item.role}", cure)
-    cure += f", or go on without it: --waive extra:{key}"
+    if item is not None and item.need is not Need.FORBIDDEN:
+        found, expected = f"{where} without the file it is about", f"{item.artifact} staged or public"
+        return Refusal("extra", key, found, expected, f"wait for that file, or {cure}")
     return Refusal("extra", key, where, "sidecars of this release's artifacts only", cure)
 
 
@@ -346,7 +381,7 @@ def _refuse_rm_missing(key: str, release: str) -> Refusal:
         key,
         "nothing from the release manager",
         "it in staging or public",
-        f"put it at {RM}/{release}/{key}",
+        f"the release manager puts it at {RM}/{release}/{key}",
     )
 
 
@@ -358,24 +393,24 @@ def find_missing(expected: Mapping[str, Expected], there: Collection[str]) -> It
             yield key
 
 
-def _check_files(good: Mapping[str, StoredObject], published: Mapping[str, Digest]) -> list[Refusal]:
-    refusals = [
-        Refusal(
-            "public",
-            key,
-            f"{display(stored.digest)} staged",
-            f"{display(published[key])}, which is public already",
-            "a public file never changes: restore the staged file, or make a new release",
-        )
-        for key, stored in sorted(good.items())
-        if key in published and published[key] != stored.digest
-    ]
-    refusals += [
-        Refusal("size", key, f"{stored.size:,} bytes", f"at most {MAX_COPY_BYTES:,}", "split the file")
-        for key, stored in sorted(good.items())
-        if stored.size > MAX_COPY_BYTES
-    ]
-    return refusals
+def _refuse_changes(staged: Mapping[str, StoredObject], published: Mapping[str, Digest]) -> Iterator[Refusal]:
+    """Refuse what differs from what is public, handed over or not: no waiver may pass it by."""
+    for key, stored in sorted(staged.items()):
+        if published.get(key, stored.digest) != stored.digest:
+            yield Refusal(
+                "public",
+                key,
+                f"{display(stored.digest)} staged",
+                f"{display(published[key])}, which is public already",
+                "a public file never changes: restore the staged file, or make a new release",
+            )
+
+
+def _refuse_sizes(staged: Mapping[str, StoredObject]) -> Iterator[Refusal]:
+    for key, stored in sorted(staged.items()):
+        if stored.size > MAX_COPY_BYTES:
+            limit = f"at most {MAX_COPY_BYTES:,}"
+            yield Refusal("size", key, f"{stored.size:,} bytes", limit, "split the file")
 
 
 def _stand(

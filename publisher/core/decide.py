@@ -56,9 +56,7 @@ def plan_promotion(
     """
     published = snapshot.published()
     pending = [release for release in snapshot.releases if not is_settled(release, published)]
-    settled = sum(
-        len(release.roles) and _count(release) for release in snapshot.releases if release not in pending
-    )
+    settled = sum(_count(release) for release in snapshot.releases if release not in pending)
     if not pending:
         return NothingToDo(settled)
     assessments = [assess_release(release, profile, published) for release in pending]
@@ -73,12 +71,15 @@ def plan_promotion(
     delivered = [item for assessment in assessments for item in assessment.delivered()]
     if not files:
         return NothingToDo(settled + len(delivered))
+    # A release of which nothing gets public has no part in it: it would count as promoted.
+    names = {file.release for file in files}
+    part = [release for release in pending if release.release.name in names]
     plan = Plan(
         schema=SCHEMA,
         id=author.id,
-        releases=tuple(_plan_release(release, snapshot) for release in pending),
+        releases=tuple(_plan_release(release, snapshot) for release in part),
         files=files,
-        looks=tuple(look for release in pending for look in _looks(release)),
+        looks=tuple(look for release in part for look in _looks(release)),
         waivers=waivers,
         waived=waived,
         profile=profile.name,
@@ -98,8 +99,7 @@ def refuse_together(
 ) -> tuple[Refusal, ...]:
     """List what stands in the way of the releases besides their own files: series, roles, keys that clash."""
     releases = [assessment.snapshot.release for assessment in assessments]
-    present = snapshot.public_names | snapshot.published().keys()
-    return (*_refuse_project(snapshot, profile, releases), *_refuse_conflicts(assessments, present))
+    return (*_refuse_project(snapshot, profile, releases), *_refuse_keys(snapshot, assessments))
 
 
 def state_key(release: str) -> str:
@@ -119,26 +119,44 @@ def _count(release: ReleaseSnapshot) -> int:
 def _refuse_project(snapshot: Snapshot, profile: Profile, releases: Iterable[Release]) -> Iterator[Refusal]:
     for release in releases:
         yield from profile.refuse_series(release, snapshot.today)
+    if snapshot.gate_lost:
+        yield Refusal(
+            "gate",
+            "the gate's store",
+            "no owner key in it, though there were promotions",
+            "the store that promotions were made with",
+            "ops looks what became of it; then run: publisher gate rebuild",
+        )
     for role in profile.roles:
         if role not in snapshot.provisioned:
             yield Refusal(
                 "provision",
                 role,
                 "a role of the profile without credentials",
-                f"one of {', '.join(sorted(snapshot.provisioned))}",
+                f"one of the stack's: {', '.join(sorted(snapshot.provisioned)) or 'none yet'}",
                 "ops adds the role to the stack and runs: pulumi up",
             )
 
 
-def _refuse_conflicts(assessments: Iterable[Assessment], present: Iterable[str]) -> Iterator[Refusal]:
+def _refuse_keys(snapshot: Snapshot, assessments: Iterable[Assessment]) -> Iterator[Refusal]:
+    """Refuse keys that may not become public; for those that are public already it is too late."""
+    published = snapshot.published()
     claims: dict[str, list[str]] = {}
     for assessment in assessments:
         for item in assessment.delivered():
-            claims.setdefault(item.expected.key, []).append(assessment.snapshot.release.name)
-    for key, other, why in keys.find_conflicts(claims, present):
-        yield Refusal(
-            "key", key, f"{other}: {why}", "keys that can stand beside each other", "rename the file"
-        )
+            if item.expected.key not in published:
+                claims.setdefault(item.expected.key, []).append(assessment.snapshot.release.name)
+    rename = "correct the key's template in the profile, then stage the file under its new key"
+    for key in claims:
+        problem = keys.find_problem(key)
+        if problem:
+            yield Refusal("key", key, problem, "a key that may be public", rename)
+    for key, other, why in keys.find_conflicts(claims, snapshot.public_names | published.keys()):
+        yield Refusal("key", key, f"{other}: {why}", "keys that can stand beside each other", rename)
+    yield from _refuse_shared(claims)
+
+
+def _refuse_shared(claims: Mapping[str, Sequence[str]]) -> Iterator[Refusal]:
     for key, releases in claims.items():
         if len(releases) > 1:
             yield Refusal(
@@ -146,7 +164,7 @@ def _refuse_conflicts(assessments: Iterable[Assessment], present: Iterable[str])
                 key,
                 f"it in {' and '.join(releases)}",
                 "each key in one release",
-                "put {release} into the key's template in the profile",
+                "promote one of them; in the profile, put {release} into the key's template",
             )
 
 

@@ -1,7 +1,6 @@
 """SHA-256 digests as values of their own: parsed once at the border, never compared as loose text."""
 
 import base64
-import binascii
 import hashlib
 import re
 from typing import NewType
@@ -30,7 +29,7 @@ def parse_base64(text: str) -> Digest | None:
     """
     try:
         raw = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     return Digest(raw.hex()) if len(raw) == hashlib.sha256().digest_size else None
 

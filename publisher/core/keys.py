@@ -7,13 +7,22 @@ from itertools import accumulate
 MAX_BYTES = 480
 """A key has to fit a CDN store's 512 bytes together with the prefix that the gate puts before it."""
 
+PENDING = "_pending"
+"""The folder of the public bucket where files wait for their promotion; no key can lie in it."""
+
+RESERVED = "_"
+"""What the names of the gate's own top folders begin with."""
+
 _SEGMENT = re.compile(r"[A-Za-z0-9._+-]+")
 
 
 def find_problem(key: str) -> str | None:
     """Say why `key` may not be public, or answer None if it may."""
-    if len(key.encode()) > MAX_BYTES:
-        return f"it has {len(key.encode())} bytes, {MAX_BYTES} are allowed"
+    size = len(key.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        return f"it has {size} bytes, {MAX_BYTES} are allowed"
+    if key.startswith(RESERVED):
+        return f"top folders that begin with {RESERVED} are the gate's own, such as {PENDING}/"
     for segment in key.split("/"):
         if segment == "":
             return "it has an empty segment (a leading, trailing or double slash)"
@@ -34,7 +43,7 @@ def find_conflicts(wanted: Iterable[str], present: Iterable[str]) -> tuple[tuple
     """Find `wanted` keys that cannot stand beside the other ones.
 
     Two keys that differ only in case collide on the disks of people who mirror the site; a key that is
-    another's folder cannot be mirrored at all.
+    another's folder cannot be mirrored at all. Which of the two is there already makes no difference.
 
     Args:
         wanted: Keys about to become public.
@@ -45,18 +54,22 @@ def find_conflicts(wanted: Iterable[str], present: Iterable[str]) -> tuple[tuple
     """
     wanted = sorted(set(wanted))
     everything = sorted({*wanted, *present})
-    spelling = {key.casefold(): key for key in reversed(everything)}
+    spellings: dict[str, list[str]] = {}
+    for key in everything:
+        spellings.setdefault(key.casefold(), []).append(key)
     folders = {folder.casefold(): key for key in reversed(everything) for folder in parents(key)}
     found: list[tuple[str, str, str]] = []
     for key in wanted:
-        other = spelling[key.casefold()]
-        if other != key:
-            found.append((key, other, "they differ only in the case of letters"))
+        found += [
+            (key, other, "they differ only in the case of letters")
+            for other in spellings[key.casefold()]
+            if other != key
+        ]
         if key.casefold() in folders:
             found.append((key, folders[key.casefold()], "one is a folder of the other"))
         found += [
-            (key, spelling[folder.casefold()], "one is a folder of the other")
+            (key, other, "one is a folder of the other")
             for folder in parents(key)
-            if folder.casefold() in spelling
+            for other in spellings.get(folder.casefold(), ())
         ]
     return tuple(dict.fromkeys(found))

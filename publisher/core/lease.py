@@ -1,5 +1,6 @@
 """The lease: at most one promoter per site, judged by the store's clock alone."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,23 +12,17 @@ RENEW_AFTER = 40
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """`_state/lease.json`. A `token` of None means that nobody holds it.
-
-    `going_live` names a promotion that was made live under this lease and whose live.json may still be
-    missing: the write that says so is conditional on the lease, so who takes the lease over either finds
-    it or has prevented it.
-    """
+    """`_state/lease.json`. A `token` of None means that nobody holds it."""
 
     schema: Literal[1]
     token: str | None
     holder: str
     purpose: str
     seconds: int
-    going_live: str | None
 
 
 def seconds_left(lease: Lease, written: datetime, now: datetime) -> int:
-    """Give the seconds for which the lease is still held; 0 means that it is free for the taking.
+    """Give the seconds, rounded up, for which the lease is still held; 0 means free for the taking.
 
     Args:
         lease: What the store holds.
@@ -37,4 +32,4 @@ def seconds_left(lease: Lease, written: datetime, now: datetime) -> int:
     if lease.token is None:
         return 0
     left = written + timedelta(seconds=lease.seconds) - now
-    return max(0, int(left.total_seconds()))
+    return max(0, math.ceil(left.total_seconds()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from posixpath import basename
 
-from publisher.core.profile import Expected, Need
+from publisher.core.profile import RM, Expected, Need
 from publisher.core.refusals import Refusal
 
 
@@ -35,7 +35,7 @@ def map_names(names: Iterable[str], role: str, expected: Mapping[str, Expected])
             refusals.append(key)
         elif key in keys.values():
             twin = next(other for other, taken in keys.items() if taken == key)
-            found = f"{key}, like {twin}"
+            found = f"a second file for {key}, after {twin}"
             refusals.append(Refusal("key", name, found, "one file for a key", "upload one of them"))
         else:
             keys[name] = key
@@ -44,7 +44,7 @@ def map_names(names: Iterable[str], role: str, expected: Mapping[str, Expected])
 
 def _map_name(name: str, role: str, expected: Mapping[str, Expected]) -> str | Refusal:
     fitting = [item for key, item in expected.items() if key == name or key.endswith(f"/{name}")]
-    mine = [item.key for item in fitting if item.role == role and item.need is not Need.FORBIDDEN]
+    mine = [item.key for item in fitting if _is_wanted(item, role)]
     if len(mine) == 1:
         return mine[0]
     if mine:
@@ -55,7 +55,7 @@ def _map_name(name: str, role: str, expected: Mapping[str, Expected]) -> str | R
 
 def _refuse_name(name: str, role: str, expected: Mapping[str, Expected], fitting: list[Expected]) -> Refusal:
     if not fitting:
-        own = {basename(key): key for key, item in expected.items() if item.role == role}
+        own = {basename(item.key) for item in expected.values() if _is_wanted(item, role)}
         close = get_close_matches(basename(name), own, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         return Refusal(
@@ -67,6 +67,11 @@ def _refuse_name(name: str, role: str, expected: Mapping[str, Expected], fitting
         )
     other = fitting[0]
     if other.role != role:
-        theirs = f"{other.key}, which {other.role} delivers"
+        owner = "the release manager" if other.role == RM else other.role
+        theirs = f"{other.key}, which {owner} delivers"
         return Refusal("role", name, theirs, f"files of {role}", "leave it out")
     return Refusal("extra", name, other.key, "no such file in a release of this kind", "leave it out")
+
+
+def _is_wanted(item: Expected, role: str) -> bool:
+    return item.role == role and item.need is not Need.FORBIDDEN

@@ -8,6 +8,7 @@ from datetime import date
 from enum import StrEnum
 from itertools import product
 
+from publisher.core import keys
 from publisher.core.refusals import Refusal
 
 RM = "_rm"
@@ -167,7 +168,8 @@ class Profile:
     def parse_release(self, name: str) -> Release | None:
         """Take `name` apart, or answer None if it is no version of this project."""
         match = self.version.fullmatch(name)
-        if match is None:
+        # A name is one folder of the staging keys, whatever the pattern would let through.
+        if match is None or "/" in name or keys.find_problem(name):
             return None
         groups = {group: value or "" for group, value in match.groupdict().items()}
         series = groups.get("series") if self.series else None

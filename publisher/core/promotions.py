@@ -52,14 +52,14 @@ class Record:
     recorded: datetime
 
 
-def judge_phase(marks: Collection[str], *, going_live: bool) -> Phase:
-    """Judge a promotion with a plan by the names of its markers.
+def judge_phase(marks: Collection[str], *, gated: bool) -> Phase:
+    """Judge a promotion with a plan by the names of its markers and by the gate.
 
-    Done beats live, live beats abandoned. `going_live` tells that the lease names this promotion.
+    Done beats live, live beats abandoned. `gated` tells that the gate shows or has withdrawn it.
     """
     if Phase.DONE in marks:
         return Phase.DONE
-    if Phase.LIVE in marks or going_live:
+    if Phase.LIVE in marks or gated:
         return Phase.LIVE
     return Phase.ABANDONED if Phase.ABANDONED in marks else Phase.PLANNED
 

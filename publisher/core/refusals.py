@@ -27,7 +27,7 @@ class Refusal:
 class Waiver:
     """The release manager's decision to go on against the refusals it matches.
 
-    `subject` is matched as a whole, with `*` and `?` as in file names.
+    `subject` is matched as a whole; `*` and `?` stand for others as in file names, brackets for themselves.
     """
 
     rule: str
@@ -36,9 +36,8 @@ class Waiver:
 
     def covers(self, refusal: Refusal) -> bool:
         """Tell whether this waiver sets `refusal` aside."""
-        return (
-            self.rule in WAIVABLE and self.rule == refusal.rule and fnmatchcase(refusal.subject, self.subject)
-        )
+        pattern = self.subject.replace("[", "[[]")
+        return self.rule in WAIVABLE and self.rule == refusal.rule and fnmatchcase(refusal.subject, pattern)
 
 
 def apply_waivers(
@@ -51,15 +50,13 @@ def apply_waivers(
     refusals = tuple(refusals)
     waivers = tuple(waivers)
     waived = tuple(r for r in refusals if any(w.covers(r) for w in waivers))
-    idle = tuple(
-        Refusal(
-            rule="idle-waiver",
-            subject=f"{waiver.rule}:{waiver.subject}",
-            found="nothing that it would set aside",
-            expected="a waiver for each thing that stands in the way, and no other",
-            cure=f"run again without --waive {waiver.rule}:{waiver.subject}",
-        )
-        for waiver in waivers
-        if not any(waiver.covers(refusal) for refusal in refusals)
-    )
+    idle = tuple(_refuse_idle(w) for w in waivers if not any(w.covers(r) for r in refusals))
     return tuple(r for r in refusals if r not in waived) + idle, waived
+
+
+def _refuse_idle(waiver: Waiver) -> Refusal:
+    name = f"{waiver.rule}:{waiver.subject}"
+    found, expected = "nothing that it would set aside", "waivers of what stands in the way, and no other"
+    if waiver.rule not in WAIVABLE:
+        found, expected = f"a waiver of {waiver.rule!r}", f"one of {', '.join(sorted(WAIVABLE))}"
+    return Refusal("idle-waiver", name, found, expected, f"run again without --waive {name}")

@@ -109,6 +109,7 @@ class Snapshot:
 
     `today` is the store's date. `public` gives digests of the expected keys that are public, `public_names`
     every name found in the folders they lie in. `provisioned` names the roles that have credentials.
+    `gate_lost` tells that the gate's store is not the one that promotions were made with.
     """
 
     today: date
@@ -117,6 +118,7 @@ class Snapshot:
     public_names: frozenset[str]
     unfinished: tuple[Unfinished, ...]
     provisioned: frozenset[str]
+    gate_lost: bool = False
 
     def published(self) -> Mapping[str, Digest]:
         """Give the digest of each key that is public, or will be as soon as a live promotion is finished."""

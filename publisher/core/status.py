@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from publisher.core.assess import Assessment, Standing, assess_release, is_settled
+from publisher.core.assess import Assessment, Standing, assess_release, is_settled, read_hold
 from publisher.core.decide import refuse_together
 from publisher.core.profile import Duty, Profile
 from publisher.core.refusals import Refusal
@@ -114,15 +114,13 @@ def _find_stage(
 def _report_role(role: str, assessment: Assessment, profile: Profile) -> RoleStatus:
     found = assessment.roles[role]
     rule = profile.roles.get(role)
-    staging = assessment.snapshot.roles.get(role)
-    hold = staging.hold.data.decode("utf-8", "replace").strip() if staging and staging.hold else ""
     return RoleStatus(
         role=role,
         owner=rule.owner if rule else "release manager's sidecars",
         delivers=rule is None or rule.duty is Duty.DELIVERS,
         handed_over=found.handed_over,
         commit=found.commit,
-        hold=hold or None,
+        hold=read_hold(assessment.snapshot.roles.get(role)),
         counts=Counter(str(standing) for standing in found.standing.values()),
         standing=dict(sorted(found.standing.items())),
         refusals=found.refusals,

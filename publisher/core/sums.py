@@ -99,7 +99,11 @@ def _parse_line(number: int, line: str) -> tuple[str, Digest] | SumsProblem:
             number, repr(line[:90]), "64 hex digits, two spaces, a name", "make the file with sha256sum"
         )
     name = match[2].removeprefix("./")
-    if name.startswith("/") or "\\" in name or ".." in name.split("/"):
+    if not name.isprintable():
+        return SumsProblem(
+            number, repr(name[:90]), "a name of visible characters", "end each line with LF or CRLF"
+        )
+    if "\\" in name or not {"", ".", ".."}.isdisjoint(name.split("/")):
         return SumsProblem(
             number,
             repr(name),

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from publisher.core import sums
 from publisher.core.decide import hold_key
 from publisher.core.digests import Digest
+from publisher.core.gate import OWNER, find_gated
 from publisher.core.keys import parents
 from publisher.core.plan import Look
 from publisher.core.profile import RM, Release
@@ -27,7 +28,7 @@ def gather(world: World, releases: Iterable[Release]) -> Snapshot:
     Files whose store holds no digest of the whole file are streamed once, here.
     """
     releases = tuple(releases)
-    lease = world.state.read_lease()
+    entries = world.gate.read_entries()
     snapshots = tuple(_gather_release(world, release) for release in releases)
     public, names = _gather_public(world, releases)
     return Snapshot(
@@ -35,8 +36,9 @@ def gather(world: World, releases: Iterable[Release]) -> Snapshot:
         releases=snapshots,
         public=public,
         public_names=names,
-        unfinished=world.state.read_unfinished(lease.value.going_live if lease else None),
+        unfinished=world.state.read_unfinished(find_gated(entries)),
         provisioned=world.provisioned,
+        gate_lost=OWNER not in entries and world.state.has_promotions(),
     )
 
 
@@ -100,11 +102,24 @@ def _read_small(world: World, key: str) -> SmallObject | None:
 
 def _gather_public(world: World, releases: Iterable[Release]) -> tuple[dict[str, Digest], frozenset[str]]:
     expected = {key for release in releases for key in world.profile.expect(release)}
-    folders = {parents(key)[-1] if parents(key) else key for key in expected}
-    # Folders inside other listed folders come with these; no trailing slash, so that a file in the place
-    # of a folder is found too.
-    tops = {folder for folder in folders if not folders.intersection(parents(folder))}
-    names = {name for top in sorted(tops) for name in world.public.list_keys(top)}
+    names = {*list_folders(world.public, expected), *_find_above(world, expected)}
     present = sorted(names & expected)
     found = world.parallel.map(lambda key: _read_stored(world.public, key), present)
     return {stored.version.key: stored.digest for stored in found if stored}, frozenset(names)
+
+
+def list_folders(bucket: Bucket, keys: Iterable[str]) -> set[str]:
+    """List everything in the folders that `keys` lie in, and the keys in no folder that are there."""
+    folders = {(parents(key) or (key,))[-1] for key in keys}
+    # What lies in a folder below another listed one comes with that.
+    tops = {folder for folder in folders if not folders.intersection(parents(folder))}
+    wanted = tuple(f"{folder}/" for folder in tops)
+    found = {name for top in sorted(tops) for name in bucket.list_keys(top)}
+    return {name for name in found if name in tops or name.startswith(wanted)}
+
+
+def _find_above(world: World, keys: Iterable[str]) -> set[str]:
+    """Find objects that are in the place of a folder: their name is all of a key's beginning."""
+    above = sorted({folder for key in keys for folder in parents(key)})
+    found = world.parallel.map(world.public.describe, above)
+    return {folder for folder, there in zip(above, found, strict=True) if there}

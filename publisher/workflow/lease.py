@@ -1,13 +1,13 @@
 """Holds the lease: one promoter per site, checked before every write, freed on every exit."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 
 from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, seconds_left
-from publisher.core.promotions import Mark, Phase
 from publisher.errors import ConflictError, LeaseError, StoreError
+from publisher.workflow.gate import GateKeeper, claim_gate
 from publisher.workflow.state import StateStore, Stored
 from publisher.workflow.world import World
 
@@ -20,6 +20,11 @@ class LeaseHolder:
         self._lease = lease
         self._etag = etag
         self._lock = Lock()
+
+    @property
+    def token(self) -> str:
+        """Give the random token by which the holder knows its lease."""
+        return self._lease.token or ""
 
     def check(self) -> None:
         """Make sure by a fresh read that the lease is still held, and renew it when it grows old.
@@ -34,29 +39,6 @@ class LeaseHolder:
             if (stored.now - stored.modified).total_seconds() >= RENEW_AFTER:
                 self._write(self._lease)
 
-    def go_live(self, promotion: str) -> None:
-        """Make `promotion` live: the point from which it can only be finished.
-
-        The first write depends on the lease being held at that very moment; from then on the promotion
-        counts as live, and live.json says so for good.
-
-        Raises:
-            LeaseError: Another has the lease; nothing is live.
-        """
-        with self._lock:
-            self._write(replace(self._lease, going_live=promotion))
-        self.settle()
-
-    def settle(self) -> None:
-        """Write the live.json that the lease says is owed, then take the note off the lease."""
-        with self._lock:
-            promotion = self._lease.going_live
-            if promotion is None:
-                return
-            now = self._read_mine().now
-            self._state.mark(Phase.LIVE, Mark(1, promotion, self._lease.holder, now, ""))
-            self._write(replace(self._lease, going_live=None))
-
     def free(self) -> None:
         """Give the lease back, if it is still held."""
         with self._lock:
@@ -67,11 +49,9 @@ class LeaseHolder:
         if stored is None or stored.value.token != self._lease.token:
             holder = stored.value.holder if stored and stored.value.token else "nobody"
             raise LeaseError(
-                f"the lease was lost to {holder}",
-                "wait until that run has ended, then run again",
+                f"the lease was lost to {holder}", "wait until that run has ended, then run again"
             )
         self._etag = stored.etag
-        self._lease = stored.value
         return stored
 
     def _write(self, lease: Lease) -> None:
@@ -79,23 +59,30 @@ class LeaseHolder:
             self._etag = self._state.write_lease(lease, self._etag)
         except ConflictError:
             # The first try of this very request may have been applied without an answer.
-            stored = self._read_mine()
-            if stored.value != lease:
-                self._etag = self._state.write_lease(lease, stored.etag)
+            stored = self._state.read_lease()
+            if stored is None or stored.value != lease:
+                self._etag = self._state.write_lease(lease, self._read_mine().etag)
+            else:
+                self._etag = stored.etag
         self._lease = lease
 
 
 @contextmanager
-def hold_lease(world: World, purpose: str) -> Generator[LeaseHolder]:
+def hold_lease(
+    world: World, purpose: str, claim: Callable[[World, GateKeeper, str], None] = claim_gate
+) -> Generator[tuple[LeaseHolder, GateKeeper]]:
     """Win the lease, hold it for the body of the `with`, free it on the way out, whatever that is.
+
+    Once it is won, `claim` takes the gate over from whoever wrote to it before.
 
     Raises:
         LeaseError: Another holds it; nothing was written.
     """
     holder = _acquire(world, purpose)
     try:
-        holder.settle()
-        yield holder
+        keeper = GateKeeper(world.gate, holder.check)
+        claim(world, keeper, holder.token)
+        yield holder, keeper
     finally:
         try:
             holder.free()
@@ -115,13 +102,7 @@ def _acquire(world: World, purpose: str) -> LeaseHolder:
                 "wait until that run has ended, then run again",
             )
     lease = Lease(
-        schema=1,
-        token=world.new_id(),
-        holder=world.identity.who(),
-        purpose=purpose,
-        seconds=SECONDS,
-        # Whoever held it before may have died between going live and saying so.
-        going_live=stored.value.going_live if stored else None,
+        schema=1, token=world.new_id(), holder=world.identity.who(), purpose=purpose, seconds=SECONDS
     )
     try:
         etag = state.write_lease(lease, stored.etag if stored else None)

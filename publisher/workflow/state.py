@@ -1,5 +1,7 @@
 """The documents under `_state/`: typed reading, and writing that is create-only or compare-and-swap."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -59,21 +61,29 @@ class StateStore:
     def write_release(self, state: ReleaseState, etag: str | None) -> None:
         """Write the state of a release over the one with `etag` (None: where there is none)."""
         key = state_key(state.release)
-        if etag is None:
-            self._staging.create(key, encode(state))
-        else:
-            self._staging.replace(key, encode(state), etag)
+        try:
+            if etag is None:
+                self._staging.create(key, encode(state))
+            else:
+                self._staging.replace(key, encode(state), etag)
+        except ConflictError:
+            if not self._is_there(key, state):
+                raise
 
     def list_releases(self) -> tuple[str, ...]:
         """Name every release that was ever opened."""
         keys = self._staging.list_keys(_RELEASES)
         return tuple(key.removeprefix(_RELEASES).removesuffix(".json") for key in keys)
 
-    def read_unfinished(self, going_live: str | None) -> tuple[Unfinished, ...]:
+    def has_promotions(self) -> bool:
+        """Tell whether anything was ever promoted, or was to be."""
+        return bool(self._staging.list_keys(_PROMOTIONS))
+
+    def read_unfinished(self, gated: Collection[str]) -> tuple[Unfinished, ...]:
         """Read every promotion that is neither done nor abandoned.
 
         Args:
-            going_live: The promotion that the lease names as live, if any.
+            gated: The promotions that the gate shows or has withdrawn.
         """
         marks: dict[str, set[str]] = {}
         for key in self._staging.list_keys(_PROMOTIONS):
@@ -81,7 +91,7 @@ class StateStore:
             marks.setdefault(promotion, set()).add(mark.removesuffix(".json"))
         unfinished: list[Unfinished] = []
         for promotion, found in sorted(marks.items()):
-            phase = judge_phase(found, going_live=promotion == going_live)
+            phase = judge_phase(found, gated=promotion in gated)
             if "plan" in found and phase in {Phase.PLANNED, Phase.LIVE}:
                 unfinished.append(Unfinished(self.read_plan(promotion), live=phase is Phase.LIVE))
         return tuple(unfinished)
@@ -109,7 +119,7 @@ class StateStore:
         """Give the numbers of a release's recorded promotions."""
         prefix = f"{_RECORDS}{release}/"
         keys = self._staging.list_keys(prefix)
-        return tuple(sorted(int(key.removeprefix(prefix).removesuffix(".json")) for key in keys))
+        return tuple(sorted(_read_number(key, prefix) for key in keys))
 
     def write_record(self, record: Record) -> None:
         """Write the record of one release's promotion; the same promotion's earlier record stays.
@@ -131,10 +141,13 @@ class StateStore:
         try:
             self._staging.create(key, encode(value))
         except ConflictError:
-            # A first try of this very request may have been answered by a broken connection.
-            stored = self._read(type(value), key)
-            if stored is None or stored.value != value:
+            if not self._is_there(key, value):
                 raise
+
+    def _is_there(self, key: str, value: object) -> bool:
+        """Tell, after a conflict, whether a first try of this very request was applied without an answer."""
+        stored = self._read(type(value), key)
+        return stored is not None and stored.value == value
 
     def _read(self, kind: type[T], key: str) -> Stored[T] | None:
         found = self._staging.read(key)
@@ -142,3 +155,10 @@ class StateStore:
             return None
         value = decode(kind, found.data, key)
         return Stored(value, found.version_id, found.etag, found.modified, found.now)
+
+
+def _read_number(key: str, prefix: str) -> int:
+    name = key.removeprefix(prefix)
+    if not re.fullmatch(r"[1-9][0-9]*\.json", name):
+        raise StoreError(f"found {key}, expected {prefix}<number>.json", "ask ops to look into _state/")
+    return int(name.removesuffix(".json"))

@@ -3,16 +3,30 @@
 The list is open: a step is a name and a function, and what it needs is in the `Run`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from publisher.core import gate
 from publisher.core.digests import Digest, display
-from publisher.core.keys import parents
+from publisher.core.gate import Change
+from publisher.core.keys import PENDING
 from publisher.core.plan import Plan, PlannedFile, Version
 from publisher.core.promotions import Mark, Phase, make_records
 from publisher.core.snapshot import Copied
-from publisher.errors import ConflictError, GoneError, StoreError, UnfinishedError
+from publisher.errors import (
+    ConflictError,
+    EdgeError,
+    GoneError,
+    LeaseError,
+    MovedError,
+    PublisherError,
+    StoreError,
+    UnfinishedError,
+)
+from publisher.workflow.edge import look, wait
+from publisher.workflow.gate import GateKeeper
+from publisher.workflow.gather import find_moved, list_folders
 from publisher.workflow.lease import LeaseHolder
 from publisher.workflow.world import World
 
@@ -24,14 +38,24 @@ _TRIES = 3
 
 @dataclass
 class Run:
-    """One promotion under way. `streamed` counts the bytes that had to pass through this machine."""
+    """One promotion under way. `streamed` counts the bytes that had to pass through this machine.
+
+    `pending` and `placed` remember what this run has seen of the copies; a run without them asks the store.
+    """
 
     world: World
     lease: LeaseHolder
+    keeper: GateKeeper
     plan: Plan
     who: str
+    deep: bool = False
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
+    placed: dict[str, Version] = field(default_factory=dict[str, Version])
     streamed: int = 0
+
+    def wait(self, seconds: float) -> None:
+        """Wait, keeping the lease."""
+        wait(self.world, self.lease.check, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +68,7 @@ class Step:
 
 def pending_key(promotion: str, key: str) -> str:
     """Give the unguessable key at which a file waits until it is placed."""
-    return f"_pending/{promotion}/{key}"
+    return f"{PENDING}/{promotion}/{key}"
 
 
 def copy_files(run: Run) -> None:
@@ -58,33 +82,89 @@ def copy_files(run: Run) -> None:
         if found and found.digest == file.digest and now - found.modified <= MAX_PENDING_AGE:
             run.pending[file.key] = found.version
             return 0
-        run.lease.check()
-        copied = run.world.public.copy_staged(file.source, key, file.delivery)
-        run.pending[file.key] = copied.version
-        streamed, digest = _settle(run, copied, file.size)
-        if digest != file.digest:
-            raise StoreError(
-                f"the copy of {file.key} has {display(digest)}, expected {display(file.digest)}",
-                "nothing is public; run again",
-            )
-        return streamed
+        return _copy(run, file)
 
     _run_files(run, copy)
+
+
+def list_paths(run: Run) -> None:
+    """List every key in the gate, hidden until the promotion is live, and wait until all edges know."""
+    keys = [file.key for file in run.plan.files]
+
+    def list_them(entries: Mapping[str, str]) -> Change:
+        taken = gate.find_taken(entries, keys, run.plan.id)
+        if taken:
+            raise StoreError(
+                f"another live promotion has {', '.join(taken[:3])} in the gate",
+                "finish that one first, or see: publisher status",
+            )
+        return gate.list_paths(entries, keys, run.plan.id)
+
+    run.keeper.write(list_them)
+    run.wait(run.world.times.lag)
+
+
+def go_live(run: Run) -> None:
+    """Look once more at all that the plan rests on, then make the promotion live by one entry of the gate.
+
+    Raises:
+        MovedError: Something is not what it was when the plan was made; nothing is public.
+    """
+
+    def show(entries: Mapping[str, str]) -> Change:
+        moved = find_moved(run.world, run.plan.looks)
+        if moved:
+            raise MovedError(moved)
+        return gate.show(entries, run.plan.id)
+
+    try:
+        run.keeper.write(show)
+    except (LeaseError, MovedError):
+        raise
+    except PublisherError as error:
+        if _may_be_live(run):
+            raise UnfinishedError(
+                f"promotion {run.plan.id} may be live: {error}", "run the same command again"
+            ) from error
+        raise
+
+
+def mark_live(run: Run) -> None:
+    """Write live.json, which says for good what the gate's entry says now."""
+    run.world.state.mark(Phase.LIVE, Mark(1, run.plan.id, run.who, run.world.staging.now(), ""))
+
+
+def list_again(run: Run) -> None:
+    """Show what a promotion that is live still owes: the keys not placed yet, and the promotion itself.
+
+    A pending copy that expired meanwhile is made again from the pinned staged version, or, if its key is
+    placed already, the key is taken out of the gate, which would lead to nothing.
+    """
+    there = set(run.world.public.list_keys(pending_key(run.plan.id, "")))
+    placed = list_folders(run.world.public, [file.key for file in run.plan.files])
+    owed = [file for file in run.plan.files if file.key not in placed]
+    lost = {file.key for file in run.plan.files if pending_key(run.plan.id, file.key) not in there}
+    run.world.parallel.map(lambda file: _copy(run, file), [file for file in owed if file.key in lost])
+    keys = [file.key for file in owed]
+    if keys:
+        run.keeper.write(lambda entries: gate.list_paths(entries, keys, run.plan.id))
+        run.keeper.write(lambda entries: gate.show(entries, run.plan.id))
+    run.keeper.write(lambda entries: gate.drop_keys(entries, lost & placed, run.plan.id))
 
 
 def place_files(run: Run) -> None:
     """Copy every pending file to its public key, which is created and never overwritten.
 
+    Not before every edge knows that the promotion is live: until then the gate shows all of it or nothing.
     A foreign object in the way does not keep the others from being placed.
     """
-    folders = {parents(file.key)[-1] + "/" if parents(file.key) else file.key for file in run.plan.files}
-    tops = {folder for folder in folders if not folders.intersection(f"{up}/" for up in parents(folder))}
-    present = {key for top in sorted(tops) for key in run.world.public.list_keys(top)}
+    run.wait(run.world.times.lag)
+    present = list_folders(run.world.public, [file.key for file in run.plan.files])
     foreign: list[str] = []
 
     def place(file: PlannedFile) -> int:
         if file.key in present:
-            streamed, found = _read_back(run, file.key)
+            streamed, found = _read_back(run, file)
         else:
             run.lease.check()
             streamed, found = _place(run, file)
@@ -95,10 +175,30 @@ def place_files(run: Run) -> None:
     _run_files(run, place)
     if foreign:
         raise UnfinishedError(
-            "an object that is not of this promotion lies at a public key:\n  "
-            + "\n  ".join(sorted(foreign)),
-            "ops removes it; then run again",
+            "\n  ".join(["an object that is not of this promotion lies at a public key:", *sorted(foreign)]),
+            "the gate serves the right file; ops removes the object, then run again",
         )
+
+
+def look_at_files(run: Run) -> None:
+    """Make sure that every URL serves its file, through the CDN and where users download."""
+    files = {file: run.placed[file.key] for file in run.plan.files}
+    look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
+
+
+def settle(run: Run) -> None:
+    """Take the promotion out of the gate, once no edge remembers its keys as missing.
+
+    The keys go first and the promotion's entry last, so that an edge that lags shows the waiting copy.
+    """
+    entries = run.world.gate.read_entries()
+    if gate.drop_paths(entries, run.plan.id):
+        run.wait(run.world.times.settle)
+        run.keeper.write(lambda entries: gate.drop_paths(entries, run.plan.id))
+    if run.plan.id in gate.find_gated(entries):
+        run.wait(run.world.times.lag)
+        _look_or_list_again(run)
+        run.keeper.write(lambda entries: gate.drop_promotion(entries, run.plan.id))
 
 
 def record(run: Run) -> None:
@@ -111,8 +211,15 @@ def record(run: Run) -> None:
     run.world.state.mark(Phase.DONE, Mark(1, run.plan.id, run.who, now, ""))
 
 
-BEFORE_LIVE = (Step("copy", copy_files),)
-AFTER_LIVE = (Step("place", place_files), Step("record", record))
+BEFORE_LIVE = (Step("copy", copy_files), Step("gate", list_paths), Step("go live", go_live))
+AFTER_LIVE = (
+    Step("mark", mark_live),
+    Step("place", place_files),
+    Step("look", look_at_files),
+    Step("settle", settle),
+    Step("record", record),
+)
+RESUME = (Step("list", list_again), *AFTER_LIVE)
 
 
 def run_steps(run: Run, steps: Iterable[Step]) -> None:
@@ -137,6 +244,20 @@ def _run_files(run: Run, work: Callable[[PlannedFile], int]) -> None:
         observer.finish()
 
 
+def _copy(run: Run, file: PlannedFile) -> int:
+    """Copy one staged version to its pending key, and answer the bytes streamed to check it."""
+    run.lease.check()
+    copied = run.world.public.copy_staged(file.source, pending_key(run.plan.id, file.key), file.delivery)
+    run.pending[file.key] = copied.version
+    streamed, digest = _settle(run, copied, file.size)
+    if digest != file.digest:
+        raise StoreError(
+            f"the copy of {file.key} has {display(digest)}, expected {display(file.digest)}",
+            "nobody can reach that copy; run again",
+        )
+    return streamed
+
+
 def _settle(run: Run, copied: Copied, size: int) -> tuple[int, Digest]:
     """Give the bytes streamed to learn a copy's digest (none, if the store tells it), and the digest."""
     if copied.digest:
@@ -148,34 +269,48 @@ def _place(run: Run, file: PlannedFile) -> tuple[int, Digest | None]:
     """Place one file and answer the bytes streamed and the digest that is now at its public key."""
     for _ in range(_TRIES):
         try:
-            return _settle(run, _create(run, file), file.size)
+            copied = _create(run, file)
         except ConflictError:
-            streamed, found = _read_back(run, file.key)
+            streamed, found = _read_back(run, file)
             if found is not None:
                 return streamed, found
-    raise StoreError(
-        f"{file.key} could not be created: the store keeps answering with conflicts", "run again"
-    )
+        else:
+            run.placed[file.key] = copied.version
+            return _settle(run, copied, file.size)
+    raise StoreError(f"{file.key} could not be created: the store keeps answering conflict", "run again")
 
 
 def _create(run: Run, file: PlannedFile) -> Copied:
-    pending = run.pending.get(file.key) or _find_pending(run, file.key)
-    if pending is not None:
-        try:
-            return run.world.public.place_pending(pending, file.key, file.delivery)
-        except GoneError:
-            run.pending.pop(file.key, None)
-    # The pending copy expired: the staged version that it was made from has the same bytes.
-    return run.world.public.place_staged(file.source, file.key, file.delivery)
+    pending = run.pending.get(file.key)
+    if pending is None:
+        found = run.world.public.describe(pending_key(run.plan.id, file.key))
+        if found is None:
+            raise GoneError(f"the pending copy of {file.key} is gone", "run again: it is made again")
+        pending = found.version
+    return run.world.public.place(pending, file.key, file.delivery)
 
 
-def _find_pending(run: Run, key: str) -> Version | None:
-    found = run.world.public.describe(pending_key(run.plan.id, key))
-    return found.version if found else None
-
-
-def _read_back(run: Run, key: str) -> tuple[int, Digest | None]:
-    found = run.world.public.describe(key)
+def _read_back(run: Run, file: PlannedFile) -> tuple[int, Digest | None]:
+    found = run.world.public.describe(file.key)
     if found is None:
         return 0, None
+    run.placed[file.key] = found.version
     return _settle(run, Copied(found.version, found.digest), found.size)
+
+
+def _may_be_live(run: Run) -> bool:
+    """Tell whether the gate shows the promotion; what cannot be read may well be so."""
+    try:
+        return run.plan.id in gate.find_gated(run.world.gate.read_entries())
+    except PublisherError:
+        return True
+
+
+def _look_or_list_again(run: Run) -> None:
+    """Look at every URL without the gate's help; what an edge does not serve is listed again."""
+    try:
+        look_at_files(run)
+    except EdgeError:
+        keys = [file.key for file in run.plan.files]
+        run.keeper.write(lambda entries: gate.list_paths(entries, keys, run.plan.id))
+        raise

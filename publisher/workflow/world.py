@@ -3,17 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from publisher.core.gate import Times
 from publisher.core.profile import Profile
-from publisher.ports import Identity, Parallel, Public, Staging
+from publisher.ports import Cdn, Gate, Identity, Parallel, Public, Staging, Web
 from publisher.workflow.observer import Observer
 from publisher.workflow.state import StateStore
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the public site is: at the CDN, and where users download. Both end with a slash."""
+
+    cdn_url: str
+    public_base_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """The ports, the project's rules and the names of the roles that have credentials.
 
-    `new_id` makes 128 unguessable bits in hex.
+    `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds.
     """
 
     profile: Profile
@@ -21,9 +30,15 @@ class World:
     staging: Staging
     public: Public
     identity: Identity
+    gate: Gate
+    cdn: Cdn
+    web: Web
     parallel: Parallel
     new_id: Callable[[], str]
+    sleep: Callable[[float], None]
     observer: Observer
+    site: Site
+    times: Times
 
     @property
     def state(self) -> StateStore:

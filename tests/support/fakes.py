@@ -1,7 +1,7 @@
-"""An S3 in memory that passes the same contract suite as the real adapters, and the other ports' fakes."""
+"""A cloud in memory: an S3 that passes the same contract suite as the real adapters, a gate, an edge."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -10,11 +10,12 @@ from threading import RLock
 from typing import TypeVar
 
 from publisher.core.digests import Digest
+from publisher.core.gate import BATCH, Change
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
-from publisher.errors import ConflictError, GoneError, StoreError
-from publisher.ports import ReadObject
+from publisher.errors import ConflictError, EdgeError, GoneError, StoreError
+from publisher.ports import ReadObject, Seen
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,13 +48,27 @@ class FakeS3:
     clock: datetime = datetime(2026, 6, 1, 12, tzinfo=UTC)
     before: Callable[[str, str], None] = lambda request, key: None
     writes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    lose_answer_of: int | None = None
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         self.staging = FakeStaging(self, "staging")
         self.public = FakePublic(self, "public")
+        self.gate = FakeGate(self)
+        self.web = FakeWeb(self, self.gate)
+        self.cdn = FakeCdn(self)
         # Held from a condition to the write that depends on it, never while `before` is called.
         self.lock = RLock()
+
+    def note_write(self, request: str, name: str, key: str) -> None:
+        self.before(request, key)
+        self.writes.append((request, name))
+
+    def give_answer(self, answer: T) -> T:
+        """Give the answer to the last write, or what a retry meets if that answer never arrived."""
+        if self.lose_answer_of == len(self.writes) - 1:
+            raise ConflictError("412 after a retry")
+        return answer
 
     def tick(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
@@ -127,8 +142,10 @@ class FakeBucket:
         return {key: version.digest for key, version in sorted(found.items()) if version}
 
     def _write(self, request: str, key: str) -> None:
-        self._s3.before(request, key)
-        self._s3.writes.append((request, f"{self.name}/{key}"))
+        self._s3.note_write(request, f"{self.name}/{key}", key)
+
+    def _answer(self, answer: T) -> T:
+        return self._s3.give_answer(answer)
 
 
 class FakeStaging(FakeBucket):
@@ -154,7 +171,7 @@ class FakeStaging(FakeBucket):
         with self._s3.lock:
             if self.current(key):
                 raise ConflictError(key)
-            return self.store(key, data).etag
+            return self._answer(self.store(key, data).etag)
 
     def replace(self, key: str, data: bytes, etag: str) -> str:
         self._write("replace", key)
@@ -162,7 +179,7 @@ class FakeStaging(FakeBucket):
             found = self.current(key)
             if found is None or found.etag != etag:
                 raise ConflictError(key)
-            return self.store(key, data).etag
+            return self._answer(self.store(key, data).etag)
 
 
 class FakePublic(FakeBucket):
@@ -172,11 +189,7 @@ class FakePublic(FakeBucket):
         self._write("copy", key)
         return self._copy(self._s3.staging, source, key, delivery)
 
-    def place_staged(self, source: Version, key: str, delivery: Delivery) -> Copied:
-        self._write("place", key)
-        return self._place(self._s3.staging, source, key, delivery)
-
-    def place_pending(self, source: Version, key: str, delivery: Delivery) -> Copied:
+    def place(self, source: Version, key: str, delivery: Delivery) -> Copied:
         self._write("place", key)
         return self._place(self, source, key, delivery)
 
@@ -187,7 +200,7 @@ class FakePublic(FakeBucket):
             if bucket.find(source).etag != source.etag:
                 # The store answers 412 for either condition, and does not say for which.
                 raise ConflictError(f"{source.key} has another ETag")
-            return self._copy(bucket, source, key, delivery)
+            return self._answer(self._copy(bucket, source, key, delivery))
 
     def _copy(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
         found = bucket.find(source)
@@ -195,6 +208,82 @@ class FakePublic(FakeBucket):
             raise GoneError(f"{source.key} has another ETag")
         copy = self.store(key, found.data, delivery)
         return Copied(Version(key, copy.version_id, copy.etag), copy.digest)
+
+
+class FakeGate:
+    """The gate's store, seen by the one edge there is at once."""
+
+    def __init__(self, s3: FakeS3) -> None:
+        self.entries: dict[str, str] = {}
+        self._etag = 0
+        self._s3 = s3
+
+    def read_etag(self) -> str:
+        self._s3.before("etag", "")
+        return str(self._etag)
+
+    def read_entries(self) -> Mapping[str, str]:
+        self._s3.before("entries", "")
+        return dict(self.entries)
+
+    def update(self, change: Change, etag: str) -> str:
+        label = ",".join(sorted({*change.puts, *(f"-{key}" for key in change.deletes)}))
+        self._s3.note_write("update", f"gate/{label}", label)
+        assert len(change.puts) + len(change.deletes) <= BATCH
+        if etag != str(self._etag):
+            raise ConflictError("ETag")
+        self.set(change.apply(self.entries))
+        return self._s3.give_answer(str(self._etag))
+
+    def set(self, entries: Mapping[str, str]) -> None:
+        self.entries = dict(entries)
+        self._etag += 1
+
+
+class FakeWeb:
+    """The public site as the gate's function shows it."""
+
+    def __init__(self, s3: FakeS3, gate: FakeGate) -> None:
+        self._s3 = s3
+        self._gate = gate
+
+    def head(self, url: str) -> Seen:
+        key = url.split("/", 3)[3]
+        self._s3.before("head", key)
+        found = self.find(key)
+        if found is None:
+            return Seen(404, 0, None)
+        return Seen(200, len(found.data or b""), found.etag)
+
+    def compute_digest(self, url: str) -> Digest:
+        key = url.split("/", 3)[3]
+        self._s3.before("get", key)
+        found = self.find(key)
+        if found is None:
+            raise EdgeError(f"{url} answered 404")
+        return found.digest
+
+    def find(self, key: str) -> FakeVersion | None:
+        promotion = self._gate.entries.get(f"p:{key}")
+        if self._gate.entries.get(f"s:{promotion}") == "live":
+            return self._s3.public.current(f"_pending/{promotion}/{key}")
+        return self._s3.public.current(key)
+
+
+class FakeCdn:
+    """A control plane that only remembers."""
+
+    def __init__(self, s3: FakeS3) -> None:
+        self.invalidated: list[tuple[str, ...]] = []
+        self._s3 = s3
+
+    def invalidate(self, paths: Sequence[str], reference: str) -> str:
+        self._s3.before("invalidate", reference)
+        self.invalidated.append(tuple(paths))
+        return reference
+
+    def wait_invalidated(self, invalidation: str) -> None:
+        self._s3.before("wait", invalidation)
 
 
 class FakeIdentity:

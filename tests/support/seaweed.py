@@ -1,4 +1,4 @@
-"""SeaweedFS on loopback: a real S3 server for the contract suite, started for one use and stopped for sure."""
+"""SeaweedFS on loopback: a real S3 server for the contract suite, stopped for sure."""
 
 import json
 import secrets
@@ -51,7 +51,13 @@ def run_seaweed() -> Generator[Seaweed]:
             # It has no option for where these go, and being killed it leaves them behind.
             socket = Path(f"/tmp/seaweedfs-{name}-grpc-{port}.sock")
             stack.callback(socket.unlink, missing_ok=True)
-        environment = {"PATH": "", "HOME": str(folder), "TMPDIR": str(folder)}
+        environment = {
+            "PATH": "",
+            "HOME": str(folder),
+            "TMPDIR": str(folder),
+            # Each bucket has volumes of its own; with the usual seven, a few buckets use all there are.
+            "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1",
+        }
         process = stack.enter_context(run_process(_command(folder, ports, grpc), folder, environment))
         server = Seaweed(f"http://{LOOPBACK}:{ports['s3']}", process.pid, **users)
         wait_until(process, folder, lambda: ask(ports["s3"], "/healthz") == HTTPStatus.OK)
@@ -69,6 +75,8 @@ def _command(folder: Path, ports: dict[str, int], grpc: dict[str, int]) -> list[
         f"-ip.bind={LOOPBACK}",
         # Otherwise it reports to a public host.
         "-master.telemetry=false",
+        "-master.volumeSizeLimitMB=64",
+        "-volume.max=10000",
         "-filer",
         f"-filer.localSocket={folder / 'filer.sock'}",
         "-s3",

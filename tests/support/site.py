@@ -9,9 +9,11 @@ from publisher.commands.open import run_open, run_respin
 from publisher.core import sums
 from publisher.core.decide import Decision
 from publisher.core.digests import of_bytes
+from publisher.core.gate import Times
 from publisher.core.refusals import Waiver
 from publisher.documents.profile import parse_profile
 from publisher.outcomes import Outcome
+from publisher.workflow.world import Site as PublicSite
 from publisher.workflow.world import World
 from tests.support.fakes import FakeIdentity, FakeS3, Serial, Silent
 
@@ -49,6 +51,7 @@ key = "tool/{release}/tool-{release}.pkg"
 role = "mac"
 """
 
+TIMES = Times(lag=5, settle=20, error_ttl=10)
 COMMIT = "a" * 40
 OTHER_COMMIT = "b" * 40
 RELEASE = "1.2.3"
@@ -73,9 +76,15 @@ class Site:
             staging=self.s3.staging,
             public=self.s3.public,
             identity=FakeIdentity(f"arn:aws:iam::123456789012:user/{user}"),
+            gate=self.s3.gate,
+            cdn=self.s3.cdn,
+            web=self.s3.web,
             parallel=Serial(),
             new_id=lambda: f"{next(self._ids):032x}",
+            sleep=self.s3.tick,
             observer=self.observer,
+            site=PublicSite("https://cdn.example.org/", "https://dl.example.org/"),
+            times=TIMES,
         )
 
     def open(self, release: str = RELEASE, commit: str = COMMIT) -> Outcome:
@@ -114,6 +123,16 @@ class Site:
     def public(self) -> dict[str, str]:
         """Give the digests of what is at public keys, pending copies left out."""
         return {k: d for k, d in self.s3.public.digests().items() if not k.startswith("_pending/")}
+
+    def visible(self, release: str = RELEASE) -> dict[str, str]:
+        """Give the digests of what an edge without lag serves of a release's two main files."""
+        found = {key: self.s3.web.find(key) for key in expected_public(release=release)}
+        return {key: version.digest for key, version in found.items() if version}
+
+    def live(self) -> set[str]:
+        """Name the promotions that are live, or were."""
+        shown = {entry.removeprefix("s:") for entry in self.s3.gate.entries if entry.startswith("s:")}
+        return shown | {key.split("/")[2] for key in self.state("/live.json")}
 
     def state(self, pattern: str) -> list[str]:
         """List the keys of `_state/` that contain `pattern`."""

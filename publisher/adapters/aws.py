@@ -1,0 +1,48 @@
+"""What all AWS clients share: configuration, and the errors that mean the same everywhere."""
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from publisher.errors import AccessDeniedError, ConflictError, GoneError, StoreError
+
+ABSENT = {"404", "NoSuchKey", "NoSuchVersion", "NotFound", "ResourceNotFoundException"}
+DENIED = {
+    "403",
+    "AccessDenied",
+    "AccessDeniedException",
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "InvalidToken",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+# 409 ConditionalRequestConflict: two conditional writes met; the loser reads back and judges.
+CONFLICT = {"409", "412", "ConditionalRequestConflict", "ConflictException", "PreconditionFailed"}
+
+
+def make_config(connections: int) -> Config:
+    """Make a client's configuration: retries, waits, and as many connections as threads."""
+    return Config(
+        retries={"mode": "standard", "total_max_attempts": 5},
+        max_pool_connections=connections,
+        user_agent_extra="publish-gate",
+        connect_timeout=10,
+        read_timeout=120,
+    )
+
+
+def translate_error(error: ClientError | BotoCoreError, what: str) -> StoreError:
+    """Turn an SDK's error into ours, by code; refused access is never taken for absence."""
+    if isinstance(error, BotoCoreError):
+        return StoreError(f"{what}: {error}")
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    message = f"{what}: {code} {error.response.get('Error', {}).get('Message', '')}".rstrip()
+    if code in ABSENT:
+        return GoneError(message)
+    if code in CONFLICT:
+        return ConflictError(message)
+    if code in DENIED:
+        return AccessDeniedError(message, "check which credentials are in use: aws sts get-caller-identity")
+    return StoreError(message)

@@ -1,0 +1,49 @@
+"""The public site over HTTP, as anybody sees it: no credentials, no redirects followed."""
+
+import hashlib
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+from publisher.core.digests import Digest
+from publisher.errors import EdgeError
+from publisher.ports import Seen
+
+_CHUNK = 1024**2
+_SECONDS = (10, 60)
+
+
+class Web:
+    """One session with as many connections as threads."""
+
+    def __init__(self, connections: int, user_agent: str) -> None:
+        self._session = requests.Session()
+        # Asked for as it is stored: a size after compression would be another one.
+        self._session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
+        retry = Retry(total=3, backoff_factor=0.2, allowed_methods=["HEAD"], status=0)
+        adapter = HTTPAdapter(pool_maxsize=connections, max_retries=retry)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def head(self, url: str) -> Seen:
+        """Ask for a URL's headers."""
+        try:
+            answer = self._session.head(url, timeout=_SECONDS, allow_redirects=False)
+        except requests.RequestException as error:
+            raise EdgeError(f"no answer from {url}: {error}") from error
+        length = answer.headers.get("Content-Length", "")
+        return Seen(answer.status_code, int(length) if length.isdigit() else None, answer.headers.get("ETag"))
+
+    def compute_digest(self, url: str) -> Digest:
+        """Download a URL and compute the digest of what it serves."""
+        digest = hashlib.sha256()
+        try:
+            with self._session.get(url, timeout=_SECONDS, allow_redirects=False, stream=True) as answer:
+                if answer.status_code != requests.codes.ok:
+                    raise EdgeError(f"{url} answered {answer.status_code}")
+                for chunk in answer.iter_content(_CHUNK):
+                    digest.update(chunk)
+        except requests.RequestException as error:
+            raise EdgeError(f"{url} broke off: {error}") from error
+        return Digest(digest.hexdigest())

@@ -1,0 +1,35 @@
+"""`publisher gate rebuild`: make the gate's store say again what `_state/` says."""
+
+from functools import partial
+
+from publisher.core.gate import list_paths, show
+from publisher.outcomes import GateRebuilt
+from publisher.workflow.gate import claim_lost_gate
+from publisher.workflow.gather import list_folders
+from publisher.workflow.lease import hold_lease
+from publisher.workflow.world import World
+
+
+def run_rebuild(world: World) -> GateRebuilt:
+    """Give the store an owner key and show again what live promotions still owe.
+
+    A promotion that went live in the lost store and died before it wrote that down cannot be told from one
+    that never went live: it stays hidden, and the release manager decides by running promote.
+
+    Raises:
+        LeaseError: Another holds the lease.
+    """
+    with hold_lease(world, "gate rebuild", claim=claim_lost_gate) as (_, keeper):
+        unfinished = world.state.read_unfinished(())
+        for promotion in unfinished:
+            if promotion.live:
+                keys = [file.key for file in promotion.plan.files]
+                owed = sorted(set(keys) - list_folders(world.public, keys))
+                keeper.write(partial(list_paths, keys=owed, promotion=promotion.plan.id))
+                if owed:
+                    keeper.write(partial(show, promotion=promotion.plan.id))
+    return GateRebuilt(
+        live=tuple(promotion.plan.id for promotion in unfinished if promotion.live),
+        planned=tuple(promotion.plan.id for promotion in unfinished if not promotion.live),
+        releases=tuple(sorted({name for promotion in unfinished for name in promotion.plan.names()})),
+    )

@@ -1,0 +1,39 @@
+"""Runs everything at once: the emulated AWS with a site on it, and the CDN's edges in front."""
+
+import math
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.edge import EdgeSettings, Origin, run_edges
+from sandbox.site import Site, Timing, point_at_edge, run_site
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """All that runs; `urls` are the edges, each of which serves the whole site."""
+
+    site: Site
+    urls: tuple[str, ...]
+
+
+@contextmanager
+def run_sandbox(
+    folder: Path, profile: Path, *, edges: int = 2, settings: EdgeSettings | None = None
+) -> Generator[Sandbox]:
+    """Run a site for `profile` and so many `edges` until the block ends; `folder` keeps its files.
+
+    The site expects its edges to be as late as `settings` make them, and no later.
+
+    Raises:
+        ServerError, DeployError: Something did not start; then nothing is left running.
+    """
+    settings = settings or EdgeSettings()
+    with ExitStack() as stack:
+        site = stack.enter_context(run_site(folder, profile, Timing(lag=math.ceil(settings.lag_seconds) + 1)))
+        # In the clear: what an edge signs is the CDN's own plumbing, and no bucket's policy looks at it.
+        origin = Origin(site.server.endpoint, site.distribution_id, site.kvs_arn, site.edge)
+        running = stack.enter_context(run_edges(origin, settings, folder, edges))
+        point_at_edge(site, running.urls[0])
+        yield Sandbox(site, running.urls)

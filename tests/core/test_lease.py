@@ -1,0 +1,37 @@
+"""The lease: how long it is held, by the store's clock."""
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, seconds_left
+from tests.support.builders import NOON
+
+
+def a_lease(token: str | None = "t") -> Lease:
+    return Lease(1, token, "an ARN", "promote 1.2.0", SECONDS, None)
+
+
+@pytest.mark.parametrize(
+    ("age", "left"),
+    [(0, 120), (119, 1), (119.5, 1), (119.999, 1), (120, 0), (120.5, 0), (9999, 0), (-5, 125)],
+)
+def test_a_lease_is_held_until_its_seconds_have_passed(age: float, left: int) -> None:
+    assert seconds_left(a_lease(), NOON, NOON + timedelta(seconds=age)) == left
+
+
+def test_a_lease_without_a_token_is_free_at_once() -> None:
+    assert seconds_left(a_lease(None), NOON, NOON) == 0
+
+
+@given(st.floats(-1000, 1000))
+def test_a_lease_is_free_exactly_when_its_time_is_over(age: float) -> None:
+    now = NOON + timedelta(seconds=age)
+
+    assert (seconds_left(a_lease(), NOON, now) == 0) == (now >= NOON + timedelta(seconds=SECONDS))
+
+
+def test_a_lease_is_renewed_long_before_it_ends() -> None:
+    assert 2 * RENEW_AFTER < SECONDS

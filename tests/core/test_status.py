@@ -1,0 +1,151 @@
+"""Status: the stage of a release, and how each role stands."""
+
+from dataclasses import replace
+
+import pytest
+
+from publisher.core.assess import Standing
+from publisher.core.profile import RM
+from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, Snapshot, Unfinished
+from publisher.core.status import ReleaseStatus, Stage, report_status
+from tests.support.builders import (
+    COMMIT,
+    EXE,
+    SBOM,
+    SIG,
+    TGZ,
+    a_candidate,
+    a_plan,
+    a_profile,
+    a_snapshot,
+    a_stored,
+    handed_over,
+    staged,
+)
+
+PUBLIC = {TGZ: "tool", EXE: "setup", SBOM: "sbom"}
+PLANNED = Unfinished(a_plan(), live=False)
+LIVE = Unfinished(a_plan(name="p2"), live=True)
+
+
+def report(snapshot: Snapshot) -> ReleaseStatus:
+    (status,) = report_status(snapshot, a_profile())
+    return status
+
+
+@pytest.mark.parametrize(
+    ("candidate", "stage"),
+    [
+        (a_candidate(state=None), Stage.NOT_OPEN),
+        (a_candidate(source=RoleStaging({}), windows=RoleStaging({})), Stage.OPEN),
+        (a_candidate(windows=staged("windows", {EXE: "setup"})), Stage.OPEN),
+        (a_candidate(windows=handed_over("windows", {EXE: "setup"})), Stage.OPEN),
+        (a_candidate(windows=handed_over("windows", {EXE: "1", SBOM: "2"}, commit="d")), Stage.HANDED_OVER),
+        (a_candidate(qa=staged("qa", {}, hold=b"no")), Stage.HELD),
+        (a_candidate(qa=staged("qa", {}, hold=b"no"), windows=RoleStaging({})), Stage.HELD),
+        (a_candidate(), Stage.READY),
+    ],
+)
+def test_a_release_passes_through_its_stages(candidate: ReleaseSnapshot, stage: Stage) -> None:
+    status = report(a_snapshot(candidate))
+
+    assert status.stage is stage
+    assert (status.refusals == ()) is (stage is Stage.READY)
+
+
+def test_a_promotion_that_is_only_planned_is_shown() -> None:
+    status = report(a_snapshot(a_candidate(), unfinished=(PLANNED,)))
+
+    assert (status.stage, status.promotion) == (Stage.PLANNED, "p1")
+
+
+def test_a_planned_promotion_does_not_hide_what_stands_in_the_way_now() -> None:
+    held = a_candidate(qa=staged("qa", {}, hold=b"no"))
+    status = report(a_snapshot(held, unfinished=(PLANNED,)))
+
+    assert (status.stage, status.promotion) == (Stage.HELD, "p1")
+
+
+def test_a_live_promotion_goes_before_everything_else() -> None:
+    held = a_candidate(qa=staged("qa", {}, hold=b"no"))
+    status = report(a_snapshot(held, unfinished=(PLANNED, LIVE)))
+
+    assert (status.stage, status.promotion) == (Stage.LIVE, "p2")
+
+
+def test_promotions_of_other_releases_are_not_shown() -> None:
+    other = Unfinished(a_plan(releases=("1.2.1",)), live=True)
+    status = report(a_snapshot(a_candidate(), unfinished=(other,)))
+
+    assert (status.stage, status.promotion) == (Stage.READY, None)
+
+
+def test_a_settled_release_is_done_whatever_is_held_by_now() -> None:
+    candidate = a_candidate(numbers=(1, 2), qa=staged("qa", {}, hold=b"too late"), windows=RoleStaging({}))
+    status = report(a_snapshot(candidate, public=PUBLIC))
+
+    assert (status.stage, status.promotions, status.refusals) == (Stage.DONE, 2, ())
+
+
+def test_late_files_make_a_release_ready_again() -> None:
+    status = report(a_snapshot(a_candidate(numbers=(1,), rm={SIG: "signature"}), public=PUBLIC))
+
+    assert status.stage is Stage.READY
+
+
+def test_a_status_tells_commit_and_attempt() -> None:
+    opened, unopened = a_candidate(), a_candidate(state=None)
+
+    assert (report(a_snapshot(opened)).commit, report(a_snapshot(opened)).attempt) == (COMMIT, 1)
+    assert (report(a_snapshot(unopened)).commit, report(a_snapshot(unopened)).attempt) == (None, 0)
+    assert report(a_snapshot(opened)).kind == "final"
+
+
+def test_refusals_of_series_and_roles_are_reported_too() -> None:
+    status = report(a_snapshot(a_candidate(), provisioned=["source", "windows"]))
+
+    assert status.stage is Stage.HANDED_OVER
+    assert [(refusal.rule, refusal.subject) for refusal in status.refusals] == [("provision", "qa")]
+
+
+def test_each_role_stands_for_itself() -> None:
+    candidate = a_candidate(
+        source=handed_over("source", {TGZ: "tool", "x": "x"}),
+        windows=staged("windows", {EXE: "setup", SBOM: "sbom"}, hold=b"wait\n"),
+        rm={SIG: "signature"},
+    )
+    status = report(a_snapshot(candidate))
+    source, windows, qa, rm = status.roles
+
+    assert (source.role, source.owner, source.delivers, source.hold) == ("source", "CI", True, None)
+    assert (source.handed_over, source.commit) == (True, COMMIT)
+    assert source.counts == {"ready": 1, "extra": 1}
+    assert source.standing == {TGZ: Standing.READY, "x": Standing.EXTRA}
+    assert [refusal.rule for refusal in source.refusals] == ["extra"]
+    assert (windows.handed_over, windows.commit, windows.hold) == (False, None, "wait")
+    assert windows.counts == {"staged": 2}
+    assert (qa.role, qa.delivers, qa.handed_over, qa.counts) == ("qa", False, False, {})
+    assert (rm.role, rm.owner, rm.delivers) == (RM, "release manager's sidecars", True)
+    assert rm.counts == {"ready": 1}
+
+
+def test_a_hold_without_a_reason_is_shown_as_one() -> None:
+    status = report(a_snapshot(a_candidate(qa=staged("qa", {}, hold=b"\n"))))
+
+    assert status.stage is Stage.HELD
+    assert [role.hold for role in status.roles if role.role == "qa"] == ["(no reason given)"]
+
+
+def test_files_that_had_to_be_read_are_named() -> None:
+    streamed = {TGZ: a_stored("tool", streamed=True)}
+    source = replace(handed_over("source", {TGZ: "tool"}), objects=streamed)
+    candidate = replace(a_candidate(source=source), rm={SIG: a_stored("signature", streamed=True)})
+
+    assert report(a_snapshot(candidate)).streamed == (TGZ, SIG)
+    assert report(a_snapshot(a_candidate())).streamed == ()
+
+
+def test_releases_are_reported_in_the_order_asked_for() -> None:
+    snapshot = a_snapshot(a_candidate("1.2.1"), a_candidate("1.2.0"))
+
+    assert [status.release for status in report_status(snapshot, a_profile())] == ["1.2.1", "1.2.0"]
