@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from publisher.core import sums
-from publisher.core.assess import MAX_COPY_BYTES, find_missing
+from publisher.core.delivery import MAX_COPY_BYTES, find_missing
 from publisher.core.digests import Digest, of_bytes
 from publisher.core.mapping import map_names
 from publisher.core.profile import Duty

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from publisher.core import keys, sums
-from publisher.core.assess import Assessment, Delivered, assess_release, is_settled
+from publisher.core.assess import Assessment, assess_release, is_settled
+from publisher.core.delivery import Delivered
 from publisher.core.digests import Digest
 from publisher.core.plan import SCHEMA, Look, Plan, PlannedFile, PlannedRelease
 from publisher.core.profile import Profile, Release

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from publisher.core.assess import Assessment, Standing, assess_release, is_settled, read_hold
+from publisher.core.assess import Assessment, assess_release, is_settled, read_hold
 from publisher.core.decide import refuse_together
+from publisher.core.delivery import Standing
 from publisher.core.profile import Duty, Profile
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot, Unfinished, select_live

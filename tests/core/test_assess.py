@@ -5,15 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from publisher.core.assess import (
-    MAX_COPY_BYTES,
-    Assessment,
-    Standing,
-    assess_release,
-    is_settled,
-    read_hold,
-    refuse_unopened,
-)
+from publisher.core.assess import Assessment, assess_release, is_settled, read_hold, refuse_unopened
+from publisher.core.delivery import MAX_COPY_BYTES, Standing
 from publisher.core.digests import display, of_bytes
 from publisher.core.profile import RM, Profile
 from publisher.core.refusals import WAIVABLE, Refusal
@@ -398,6 +391,13 @@ def test_a_hand_over_of_another_commit_is_refused_for_good() -> None:
         f"windows builds {COMMIT} and hands over again",
     )
     assert refusal.rule not in WAIVABLE
+
+
+def test_files_whose_hand_over_is_of_another_commit_are_staged_and_not_ready() -> None:
+    late = a_candidate(windows=handed_over("windows", SETUP, commit="d" * 40))
+
+    assert set(assess(late).roles["windows"].standing.values()) == {Standing.STAGED}
+    assert set(assess(a_candidate()).roles["windows"].standing.values()) == {Standing.READY}
 
 
 def test_the_case_of_a_commit_does_not_matter() -> None:

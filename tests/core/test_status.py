@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from publisher.core.assess import Standing
+from publisher.core.delivery import Standing
 from publisher.core.profile import RM
 from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, Snapshot, Unfinished
 from publisher.core.status import ReleaseStatus, Stage, report_status

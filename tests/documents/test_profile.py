@@ -99,9 +99,9 @@ def test_an_ordinary_project_needs_no_more_than_ten_lines() -> None:
     assert profile.commit_required is False
     assert profile.deliverers() == ("maintainer",)
     ((key, item),) = expect(profile, "1.2.3").items()
-    assert profile.url(key) == "https://downloads.example.org/1.2.3/Python-1.2.3.tar.xz"
+    assert profile.url(key) == "https://downloads.example.org/1.2.3/Python-1.2.3.tgz"
     assert (item.role, item.need, item.sign, item.row) == ("maintainer", Need.REQUIRED, False, None)
-    assert item.delivery == Delivery("application/x-xz", "immutable", "public, max-age=31536000, immutable")
+    assert item.delivery == Delivery("application/gzip", "immutable", "public, max-age=31536000, immutable")
 
 
 def test_a_sidecar_has_its_artifacts_cache_class_unless_it_names_another() -> None:
@@ -499,7 +499,7 @@ def test_a_mistake_is_named_with_file_key_and_what_is_allowed(
 
 def test_a_key_that_two_rules_make_is_found_without_series_too() -> None:
     twice = (
-        PLAIN.read_text() + '[[artifact]]\nkey = "{release}/Python-{release}.tar.xz"\nrole = "maintainer"\n'
+        PLAIN.read_text() + '[[artifact]]\nkey = "{release}/Python-{release}.tgz"\nrole = "maintainer"\n'
     )
 
     with pytest.raises(ConfigError, match="expected each key once"):

@@ -1,0 +1,219 @@
+"""The rules for what one builder or tester has staged: its hand-over, its attempt, its files."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from publisher.core import sums
+from publisher.core.delivery import (
+    Delivered,
+    RoleAssessment,
+    Standing,
+    find_missing,
+    refuse_changes,
+    refuse_sizes,
+    stand,
+)
+from publisher.core.digests import Digest, display, of_bytes
+from publisher.core.profile import RM, Duty, Expected, Need, Profile
+from publisher.core.refusals import Refusal
+from publisher.core.snapshot import ReleaseSnapshot, ReleaseState, RoleStaging, StoredObject
+
+
+class RoleRules:
+    """The rules for one role of one release."""
+
+    def __init__(
+        self,
+        role: str,
+        snapshot: ReleaseSnapshot,
+        profile: Profile,
+        expected: Mapping[str, Expected],
+        published: Mapping[str, Digest],
+    ) -> None:
+        self._role = role
+        self._release = snapshot.release.name
+        self._state = snapshot.state
+        self._staging = snapshot.roles.get(role, RoleStaging({}))
+        self._commit_required = profile.commit_required
+        self._tests = profile.roles[role].duty is Duty.TESTS
+        self._all_expected = expected
+        self._expected = {key: item for key, item in expected.items() if item.role == role}
+        self._published = published
+        self._claimed = self._read_commit()
+
+    def assess(self) -> RoleAssessment:
+        """Say how each of the role's files stands, and every reason against what it delivers."""
+        staged = self._staging.objects
+        good = {key: stored for key, stored in staged.items() if self._is_deliverable(key)}
+        strays = sorted(staged.keys() - good.keys())
+        refusals = [self._refuse_stray(key) for key in strays]
+        refusals += refuse_changes(good, self._published)
+        # Nothing of a tester's is published, so it has nothing to hand over.
+        if self._staging.sums is None or self._tests:
+            return self._assess_without_hand_over(good, strays, refusals)
+        doubts = [
+            *self._check_sums(self._staging.sums.data, strays),
+            *self._check_attempt(self._staging.sums.version_id),
+        ]
+        missing = self._missing(good)
+        refusals += [*doubts, *refuse_sizes(good), *(self._refuse_missing(key) for key in missing)]
+        standing = {
+            **dict.fromkeys(strays, Standing.EXTRA),
+            **stand(good, self._published, Standing.STAGED if doubts else Standing.READY),
+            **dict.fromkeys(missing, Standing.MISSING),
+            **self._public_only(good),
+        }
+        return self._conclude(good, refusals, standing, handed_over=True)
+
+    def _assess_without_hand_over(
+        self, good: Mapping[str, StoredObject], strays: Iterable[str], refusals: list[Refusal]
+    ) -> RoleAssessment:
+        missing = self._missing(good)
+        fresh = [key for key, stored in good.items() if self._published.get(key) != stored.digest]
+        if missing or fresh:
+            refusals = [*refusals, self._refuse_no_hand_over(len(good), len(missing))]
+        standing = {
+            **dict.fromkeys(strays, Standing.EXTRA),
+            **stand(good, self._published, Standing.STAGED),
+            **dict.fromkeys(missing, Standing.MISSING),
+            **self._public_only(good),
+        }
+        return self._conclude({}, refusals, standing, handed_over=False)
+
+    def _conclude(
+        self,
+        good: Mapping[str, StoredObject],
+        refusals: list[Refusal],
+        standing: Mapping[str, Standing],
+        *,
+        handed_over: bool,
+    ) -> RoleAssessment:
+        return RoleAssessment(
+            role=self._role,
+            handed_over=handed_over,
+            commit=self._claimed,
+            delivered=tuple(Delivered(self._expected[key], good[key]) for key in sorted(good)),
+            refusals=tuple(refusals),
+            standing=standing,
+        )
+
+    def _read_commit(self) -> str | None:
+        return sums.parse_commit(self._staging.commit.data) if self._staging.commit else None
+
+    def _is_deliverable(self, key: str) -> bool:
+        item = self._expected.get(key)
+        if item is None or item.need is Need.FORBIDDEN:
+            return False
+        return (
+            item.artifact is None
+            or item.artifact in self._staging.objects
+            or item.artifact in self._published
+        )
+
+    def _missing(self, good: Mapping[str, StoredObject]) -> list[str]:
+        return list(find_missing(self._expected, good.keys() | self._published.keys()))
+
+    def _public_only(self, good: Mapping[str, StoredObject]) -> dict[str, Standing]:
+        return {key: Standing.PUBLIC for key in self._expected if key in self._published and key not in good}
+
+    def _refuse_stray(self, key: str) -> Refusal:
+        item = self._all_expected.get(key)
+        where = f"{self._role}/{self._release}/{key}"
+        remove = f"{self._role} removes it: aws s3 rm s3://<staging>/{where}"
+        remove += "" if self._tests else "; then it hands over again"
+        if item is None:
+            return Refusal("extra", key, f"{where}, a name the profile does not know", "no such file", remove)
+        if item.role != self._role:
+            owner = "the release manager" if item.role == RM else item.role
+            return Refusal("role", key, where, f"it from {owner}", remove)
+        if item.need is Need.FORBIDDEN:
+            return Refusal("extra", key, where, "no such file in a release of this kind", remove)
+        return Refusal(
+            "extra",
+            key,
+            f"{where} without the file it is about",
+            f"{item.artifact} beside it",
+            f"{self._role} uploads that one too and hands over again, or {remove}",
+        )
+
+    def _refuse_no_hand_over(self, staged: int, missing: int) -> Refusal:
+        return Refusal(
+            "missing",
+            f"{self._role}/{self._release}",
+            f"no {sums.NAME}; files staged: {staged}, required and missing: {missing}",
+            "the hand-over of a complete set",
+            f"{self._role} runs: publisher upload {self._release} … --complete",
+        )
+
+    def _refuse_missing(self, key: str) -> Refusal:
+        return Refusal(
+            "missing",
+            key,
+            f"nothing from {self._role}",
+            "it in staging or public",
+            f"{self._role} uploads it and hands over again",
+        )
+
+    def _check_sums(self, data: bytes, strays: Collection[str]) -> Iterator[Refusal]:
+        parsed = sums.parse_sums(data)
+        where = f"{self._role}/{self._release}/{sums.NAME}"
+        if isinstance(parsed, tuple):
+            for problem in parsed:
+                yield Refusal(
+                    "hand-over", f"{where}:{problem.line}", problem.found, problem.expected, problem.cure
+                )
+            return
+        there = {key: stored.digest for key, stored in self._staging.objects.items()}
+        if self._staging.commit:
+            there[sums.COMMIT_NAME] = of_bytes(self._staging.commit.data)
+        for name in sorted(parsed.keys() - there.keys()):
+            yield from self._check_unstaged(name, parsed[name], where)
+        # That a stray is staged has been said; going on without it must not need its builder.
+        for name in sorted(there.keys() - parsed.keys() - set(strays)):
+            cure = f"{self._role} hands over again with it listed, or removes it"
+            yield Refusal("hand-over", name, f"it staged, but not in {where}", "it in both", cure)
+        for name in sorted(there.keys() & parsed.keys()):
+            if there[name] != parsed[name]:
+                staged, expected = display(there[name]), display(parsed[name])
+                cure = f"{self._role} uploads the file and hands over again"
+                yield Refusal("digest", name, f"{staged} staged", f"{expected} as in {where}", cure)
+
+    def _check_unstaged(self, name: str, listed: Digest, where: str) -> Iterator[Refusal]:
+        """Check a name that is handed over and not staged: its copy may have expired once it was public."""
+        public = self._published.get(name)
+        if public is None:
+            cure = f"{self._role} uploads it, or hands over again without it"
+            yield Refusal("hand-over", name, f"it in {where} only", "it staged too", cure)
+        elif public != listed:
+            cure = f"a public file never changes: {self._role} hands over again without it"
+            found, expected = f"{display(listed)} in {where}", f"{display(public)}, which is public already"
+            yield Refusal("public", name, found, expected, cure)
+
+    def _check_attempt(self, version_id: str) -> Iterator[Refusal]:
+        if self._state is None:
+            return
+        # Where the profile asks for no COMMIT, one that is there must still be the right one.
+        asked = self._commit_required or (self._staging.commit and self._state.commit)
+        if asked and (self._claimed is None or self._claimed != self._state.commit):
+            yield self._refuse_commit(self._state)
+        elif self._state.void.get(self._role) == version_id:
+            yield Refusal(
+                "attempt",
+                f"{self._role}/{self._release}",
+                "a hand-over from before the re-spin",
+                f"one for attempt {self._state.attempt}",
+                f"{self._role} builds again and hands over again",
+            )
+
+    def _refuse_commit(self, state: ReleaseState) -> Refusal:
+        expected = f"commit {state.commit} (attempt {state.attempt})"
+        cure = f"{self._role} builds {state.commit} and hands over again"
+        if state.commit is None:
+            expected = "the commit that the release is open at; it is open at none"
+            cure = f"run: publisher respin {self._release} --commit SHA --reason …"
+        return Refusal(
+            "commit",
+            f"{self._role}/{self._release}",
+            f"commit {self._claimed}" if self._claimed else f"no {sums.COMMIT_NAME} of one line",
+            expected,
+            cure,
+        )

@@ -1,0 +1,80 @@
+"""The rules for the release manager's sidecars."""
+
+from collections.abc import Mapping
+
+from publisher.core.delivery import (
+    Delivered,
+    RoleAssessment,
+    Standing,
+    find_missing,
+    refuse_changes,
+    refuse_sizes,
+    stand,
+)
+from publisher.core.digests import Digest
+from publisher.core.profile import RM, Expected, Need
+from publisher.core.refusals import Refusal
+from publisher.core.snapshot import ReleaseSnapshot, StoredObject
+
+
+def assess_sidecars(
+    snapshot: ReleaseSnapshot,
+    expected: Mapping[str, Expected],
+    published: Mapping[str, Digest],
+    roles: Mapping[str, RoleAssessment],
+) -> RoleAssessment:
+    """Assess the release manager's sidecars, which need no hand-over: who promotes vouches for them."""
+    mine = {key: item for key, item in expected.items() if item.role == RM}
+    there = {item.expected.key for role in roles.values() for item in role.delivered} | published.keys()
+    staged = {key for staging in snapshot.roles.values() for key in staging.objects}
+    good: dict[str, StoredObject] = {}
+    waiting: dict[str, StoredObject] = {}
+    strays: list[str] = []
+    for key, stored in snapshot.rm.items():
+        item = mine.get(key)
+        if item is None or item.need is Need.FORBIDDEN or item.artifact not in there | staged:
+            strays.append(key)
+        elif item.artifact in there:
+            good[key] = stored
+        else:
+            waiting[key] = stored
+    # A sidecar is owed only for an artifact that is delivered: a role that is late owes that itself.
+    missing = list(find_missing(mine, there | good.keys()))
+    refusals = [
+        *(_refuse_rm_stray(key, snapshot.release.name, expected.get(key)) for key in sorted(strays)),
+        *refuse_changes({**waiting, **good}, published),
+        *refuse_sizes(good),
+        *(_refuse_rm_missing(key, snapshot.release.name) for key in missing),
+    ]
+    standing = {
+        **dict.fromkeys(strays, Standing.EXTRA),
+        **stand(waiting, published, Standing.STAGED),
+        **stand(good, published, Standing.READY),
+        **dict.fromkeys(missing, Standing.MISSING),
+        **{key: Standing.PUBLIC for key in mine if key in published and key not in snapshot.rm},
+    }
+    delivered = tuple(Delivered(mine[key], good[key]) for key in sorted(good))
+    return RoleAssessment(
+        RM, handed_over=True, commit=None, delivered=delivered, refusals=tuple(refusals), standing=standing
+    )
+
+
+def _refuse_rm_stray(key: str, release: str, item: Expected | None) -> Refusal:
+    where = f"{RM}/{release}/{key}"
+    cure = f"ops removes {where}"
+    if item is not None and item.role != RM:
+        return Refusal("role", key, where, f"it from {item.role}", cure)
+    if item is not None and item.need is not Need.FORBIDDEN:
+        found, expected = f"{where} without the file it is about", f"{item.artifact} staged or public"
+        return Refusal("extra", key, found, expected, f"wait for that file, or {cure}")
+    return Refusal("extra", key, where, "sidecars of this release's artifacts only", cure)
+
+
+def _refuse_rm_missing(key: str, release: str) -> Refusal:
+    return Refusal(
+        "missing",
+        key,
+        "nothing from the release manager",
+        "it in staging or public",
+        f"the release manager puts it at {RM}/{release}/{key}",
+    )
