@@ -14,7 +14,7 @@ What is taken for CloudFront's way, where its documentation leaves room:
   - An invalidation compares paths letter by letter; see `Matching`. What the origin is answering while one
     arrives is not kept.
   - The response-headers policy covers everything, the function's own answers too.
-Viewers come without TLS, and there is one tier of caches.
+Viewers come without TLS, there is one tier of caches, and the distribution is read once, at the start.
 """
 
 from sandbox.edge.control import Edge

@@ -38,6 +38,7 @@ class Cache:
     def __init__(self, matching: Matching) -> None:
         self._matching = matching
         self._entries: dict[str, Entry] = {}
+        self._size = 0
 
     def find(self, key: str, now: float) -> Entry | None:
         """Give the entry that is still fresh at `now`."""
@@ -54,18 +55,18 @@ class Cache:
 
     def keep(self, key: str, entry: Entry) -> None:
         """Keep an entry, or forget the one there was when it is not to be kept."""
-        self._entries.pop(key, None)
+        self._drop(key)
         if entry.is_kept:
             self._entries[key] = entry
-        size = sum(len(each.body) for each in self._entries.values())
-        while size > MAX_BYTES and self._entries:
-            size -= len(self._entries.pop(next(iter(self._entries))).body)
+            self._size += len(entry.body)
+        while self._size > MAX_BYTES:
+            self._drop(next(iter(self._entries)))
 
     def invalidate(self, patterns: Sequence[str]) -> None:
         """Forget every entry that one of the patterns matches."""
         matches = make_matcher(patterns)
         for key in [key for key, entry in self._entries.items() if matches(self._name(key, entry.viewers))]:
-            del self._entries[key]
+            self._drop(key)
 
     def matches(self, patterns: Sequence[str], key: str, viewers: Iterable[str]) -> bool:
         """Tell whether the patterns reach an answer with this key, asked for by these paths."""
@@ -74,10 +75,15 @@ class Cache:
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
+        self._size = 0
 
     def list_keys(self, now: float) -> tuple[str, ...]:
         """Give the keys of the entries that are fresh at `now`."""
         return tuple(sorted(key for key, entry in self._entries.items() if entry.expires > now))
+
+    def _drop(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        self._size -= len(entry.body) if entry else 0
 
     def _name(self, key: str, viewers: Iterable[str]) -> Iterable[str]:
         match self._matching:

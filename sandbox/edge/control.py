@@ -44,7 +44,7 @@ class Edge:
 
     url: str
     pid: int
-    _port: int
+    control_port: int
     _token: str = field(repr=False)
 
     def tune(
@@ -69,7 +69,7 @@ class Edge:
         return self._send(Command(self._token, forget=True))
 
     def _send(self, command: Command) -> EdgeStatus:
-        line = Line(self._port)
+        line = Line(self.control_port)
         try:
             return line.send(command)
         finally:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _PAGE = 50
 _START_SECONDS = 20
+_AFTER_ERROR_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +124,26 @@ def run(config: FeederConfig, credentials: Credentials) -> None:
     store = StoreWatcher(data, config.kvs_arn)
     invalidations = InvalidationWatcher(control, config.distribution_id)
     lines = [_open(port) for port in config.control_ports]
-    feed(lines, Command(config.token, change=store.look()))
+    feed(lines, Command(config.token, change=store.look(), brief=True))
     while True:
         time.sleep(config.poll_seconds)
         try:
             for patterns in invalidations.look():
-                feed(lines, Command(config.token, invalidate=patterns))
+                feed(lines, Command(config.token, invalidate=patterns, brief=True))
             if change := store.look():
-                feed(lines, Command(config.token, change=change))
+                feed(lines, Command(config.token, change=change, brief=True))
         except (BotoCoreError, ClientError) as error:
             print(f"cannot look: {error}", flush=True)
+            time.sleep(_AFTER_ERROR_SECONDS)
 
 
 def feed(lines: Sequence[Line], command: Command) -> None:
-    """Tell every edge."""
+    """Tell every edge that is still there."""
     for line in lines:
-        line.send(command)
+        try:
+            line.send(command)
+        except OSError as error:
+            print(f"cannot tell an edge: {error}", flush=True)
 
 
 def _open(port: int) -> Line:

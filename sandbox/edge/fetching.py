@@ -2,11 +2,12 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from sandbox.edge.cache import Cache, Entry, Headers, choose_ttl
-from sandbox.edge.origin import Fetched, OriginClient
+from sandbox.edge.origin import Fetched
 from sandbox.edge.values import Deployed, ErrorRule, Matching
 
 # Of the page that stands in for an error: it cannot be compared, nor taken in parts.
@@ -22,10 +23,12 @@ class _Flight:
 
 
 class CachedOrigin:
-    """Answers by rewritten path, from the cache while an entry is fresh."""
+    """Answers by rewritten path, from the cache while an entry is fresh; else `fetch` asks the origin."""
 
-    def __init__(self, origin: OriginClient, deployed: Deployed, matching: Matching) -> None:
-        self._origin = origin
+    def __init__(
+        self, fetch: Callable[[str], Awaitable[Fetched]], deployed: Deployed, matching: Matching
+    ) -> None:
+        self._fetch = fetch
         self._deployed = deployed
         self._cache = Cache(matching)
         self._flights: dict[str, _Flight] = {}
@@ -62,7 +65,7 @@ class CachedOrigin:
         return self._cache.list_keys(time.monotonic())
 
     async def _ask(self, key: str, viewer_path: str) -> Entry:
-        flight = _Flight(asyncio.get_running_loop().create_task(self._fetch(key)), {viewer_path})
+        flight = _Flight(asyncio.get_running_loop().create_task(self._make(key)), {viewer_path})
         self._flights[key] = flight
         try:
             # A viewer that goes away does not take the answer from those who wait with it.
@@ -76,8 +79,8 @@ class CachedOrigin:
             self._cache.keep(key, entry)
         return entry
 
-    async def _fetch(self, key: str) -> Entry:
-        fetched = await self._origin.fetch(key)
+    async def _make(self, key: str) -> Entry:
+        fetched = await self._fetch(key)
         old = self._cache.find_expired(key)
         rule = self._deployed.errors.get(fetched.status)
         if fetched.status >= HTTPStatus.INTERNAL_SERVER_ERROR and old and old.status == HTTPStatus.OK:
@@ -86,21 +89,22 @@ class CachedOrigin:
             return _make_entry(old.status, old.headers, old.body, ttl)
         if rule is not None and rule.page is not None:
             return await self._map_error(rule, rule.page)
-        return self._keep_as_it_is(fetched)
+        return _take_as_it_is(fetched, self._deployed)
 
     async def _map_error(self, rule: ErrorRule, page: str) -> Entry:
         found = self._cache.find(page, time.monotonic())
         if found is None:
-            found = self._keep_as_it_is(await self._origin.fetch(page))
+            found = _take_as_it_is(await self._fetch(page), self._deployed)
             self._cache.keep(page, found)
         if found.status != HTTPStatus.OK:
             return _make_entry(found.status, found.headers, found.body, rule.ttl_seconds)
         headers = tuple(pair for pair in found.headers if pair[0].lower() not in _PAGE_ONLY)
         return _make_entry(rule.response_code or found.status, headers, found.body, rule.ttl_seconds)
 
-    def _keep_as_it_is(self, fetched: Fetched) -> Entry:
-        ttl = choose_ttl(fetched.status, fetched.headers, self._deployed)
-        return _make_entry(fetched.status, fetched.headers, fetched.body, ttl)
+
+def _take_as_it_is(fetched: Fetched, deployed: Deployed) -> Entry:
+    ttl = choose_ttl(fetched.status, fetched.headers, deployed)
+    return _make_entry(fetched.status, fetched.headers, fetched.body, ttl)
 
 
 def _make_entry(status: int, headers: Headers, body: bytes, ttl: float) -> Entry:

@@ -10,8 +10,8 @@ from sandbox.edge.values import Change, StoreMode, Tuning
 class Replica:
     """Holds the entries that have arrived, and the changes that are still on their way.
 
-    Each key's own history stays in order. Between keys there is no order where `disorder` is on: then a change
-    takes some share of the lag that depends on `seed`, key and value alone.
+    Each key's own history stays in order. Between keys there is no order where `disorder` is on: then a
+    change takes some share of the lag that depends on `seed`, key and value alone.
     """
 
     def __init__(self, *, seed: int, lag_seconds: float, disorder: bool) -> None:

@@ -152,13 +152,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One line to an edge. Every command is answered with an `EdgeStatus`."""
+    """One line to an edge. Every command is answered with an `EdgeStatus`, a `brief` one without lists."""
 
     token: str = field(repr=False)
     tuning: Tuning = Tuning()
     change: Change | None = None
     invalidate: tuple[str, ...] = ()
     forget: bool = False
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)
