@@ -1,6 +1,5 @@
 """The command line: parses, wires the adapters, asks the questions, and turns errors into exit statuses."""
 
-import io
 import secrets
 import sys
 import time
@@ -133,7 +132,7 @@ def open_(*, release: str, commit: str | None) -> Outcome:
 @click.option("--reason", required=True, help="Why the last attempt is given up.")
 @common
 def respin(*, release: str, commit: str | None, reason: str) -> Outcome:
-    """Start the next attempt of RELEASE; hand-overs made so far stop counting."""
+    """Start the next attempt of RELEASE; hand-overs of the last one stop counting."""
     return open_command.run_respin(wire(), release, commit, reason)
 
 
@@ -316,10 +315,6 @@ def run(arguments: list[str] | None = None, settings: Settings | None = None) ->
 
 def main() -> None:
     """Run as a program."""
-    for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding cannot show must not hide what is said about it.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     sys.exit(run())
 
 

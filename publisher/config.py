@@ -12,6 +12,8 @@ from publisher.core.gate import Times
 from publisher.documents.problems import explain
 from publisher.errors import ConfigError
 
+_CURE = "correct the file; ops can export it again"
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -90,9 +92,9 @@ def load_config(path: Path) -> Config:
             "name it: --config FILE, or PUBLISHER_CONFIG in the environment",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from error
+        raise ConfigError(f"{path} is not TOML: {error}", _CURE) from error
     except ValidationError as error:
-        raise ConfigError(explain(str(path), _ConfigFile, error)) from error
+        raise ConfigError(explain(str(path), _ConfigFile, error), _CURE) from error
     return Config(
         profile=path.parent / tables.profile,
         region=tables.aws.region,

@@ -1,5 +1,6 @@
 """The only place that prints: the answer on stdout, the conversation on stderr."""
 
+import io
 import json
 import shlex
 import sys
@@ -261,7 +262,11 @@ def format_size(size: int) -> str:
 
 def _make_console(*, stderr: bool) -> Console:
     file = sys.stderr if stderr else sys.stdout
-    return Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    # A name that the terminal's encoding cannot show must not hide what is said about it.
+    if isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="backslashreplace")
+    return console
 
 
 def _name(plan: Plan) -> str:

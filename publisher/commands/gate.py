@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from publisher.core.gate import list_paths, show
+from publisher.core.gate import find_gated, list_paths, show
 from publisher.outcomes import GateRebuilt
 from publisher.workflow.gate import claim_lost_gate
 from publisher.workflow.gather import list_folders
@@ -20,7 +20,7 @@ def run_rebuild(world: World) -> GateRebuilt:
         LeaseError: Another holds the lease.
     """
     with hold_lease(world, "gate rebuild", claim=claim_lost_gate) as (_, keeper):
-        unfinished = world.state.read_unfinished(())
+        unfinished = world.state.read_unfinished(find_gated(world.gate.read_entries()))
         for promotion in unfinished:
             if promotion.live:
                 keys = [file.key for file in promotion.plan.files]

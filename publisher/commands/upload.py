@@ -55,7 +55,7 @@ def run(world: World, request: UploadRequest) -> Outcome:
     mapped = map_names(files, request.role, expected)
     prefix = f"{request.role}/{request.release}/"
     present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
-    staged = {key for key in present if key != sums.COMMIT_NAME and not key.startswith(sums.NAME)}
+    staged = {key for key in present if not _is_hand_over(key)}
     leftover = sorted(staged - set(mapped.keys.values()))
     refusals = [*mapped.refusals, *_refuse_sizes(files)]
     if request.complete and not request.prune:
@@ -94,6 +94,10 @@ def _split(found: Mapping[str, LocalFile]) -> tuple[dict[str, LocalFile], dict[s
         {name: file for name, file in found.items() if name not in names},
         {name: file for name, file in found.items() if name in names},
     )
+
+
+def _is_hand_over(key: str) -> bool:
+    return key in {sums.NAME, sums.COMMIT_NAME} or key.startswith(f"{sums.NAME}.")
 
 
 def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFile]) -> str | None:

@@ -1,6 +1,5 @@
 """Looks at public URLs as a user does, and waits without letting go of the lease."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -63,7 +62,8 @@ def look(
         faults = _look_until_right(world, check_lease, base, files, deep=deep)
         if faults:
             paths = sorted(f"/{make_path(fault.file.key)}" for fault in faults)
-            reference = hashlib.sha256("\n".join([promotion, *paths]).encode()).hexdigest()
+            # Another one each time: the CDN takes the same again for a retry, and forgets nothing more.
+            reference = f"{promotion}-{world.new_id()}"
             world.observer.warn(f"{len(paths)} URLs are invalidated: {faults[0].url}: {faults[0].found}")
             world.cdn.wait_invalidated(world.cdn.invalidate(paths, reference))
             faults = _look_until_right(

@@ -40,6 +40,13 @@ def find_files(paths: Iterable[str]) -> dict[str, LocalFile]:
 
 
 def hash_file(path: Path) -> Digest:
-    """Compute the digest of a file."""
-    with path.open("rb") as file:
-        return Digest(hashlib.file_digest(file, "sha256").hexdigest())
+    """Compute the digest of a file.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return Digest(hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", "see who may read it") from error

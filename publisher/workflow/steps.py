@@ -18,7 +18,6 @@ from publisher.errors import (
     ConflictError,
     EdgeError,
     GoneError,
-    LeaseError,
     MovedError,
     PublisherError,
     StoreError,
@@ -112,14 +111,16 @@ def go_live(run: Run) -> None:
     """
 
     def show(entries: Mapping[str, str]) -> Change:
-        moved = find_moved(run.world, run.plan.looks)
+        change = gate.show(entries, run.plan.id)
+        # Nothing to change: a first try of this very request was applied without an answer.
+        moved = find_moved(run.world, run.plan.looks) if change else ()
         if moved:
             raise MovedError(moved)
-        return gate.show(entries, run.plan.id)
+        return change
 
     try:
         run.keeper.write(show)
-    except (LeaseError, MovedError):
+    except MovedError:
         raise
     except PublisherError as error:
         if _may_be_live(run):

@@ -254,7 +254,7 @@ def test_whatever_happens_a_release_is_wholly_public_or_wholly_hidden_in_the_end
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTIONS, max_size=40))
 def test_whatever_happens_a_release_is_wholly_public_or_wholly_hidden_in_the_end_at_length(
     actions: list[tuple[str, int, int]],

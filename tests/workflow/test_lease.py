@@ -1,0 +1,134 @@
+"""The lease: won by one, checked by fresh reads, freed on every exit."""
+
+import pytest
+
+from publisher.core.lease import RENEW_AFTER, SECONDS, Lease
+from publisher.errors import Exit, LeaseError, StoreError
+from publisher.workflow.lease import hold_lease
+from publisher.workflow.state import LEASE_KEY
+from tests.support.site import Site
+
+
+def the_lease(site: Site) -> Lease:
+    stored = site.world().state.read_lease()
+    assert stored is not None
+    return stored.value
+
+
+def test_a_lease_says_who_holds_it_for_what_and_how_long() -> None:
+    site = Site()
+
+    with hold_lease(site.world("anna"), "promote 1.2.3") as (lease, _):
+        found = the_lease(site)
+        assert (found.holder, found.purpose, found.seconds) == (
+            "arn:aws:iam::123456789012:user/anna",
+            "promote 1.2.3",
+            SECONDS,
+        )
+        assert found.token == lease.token
+
+    assert the_lease(site).token is None
+
+
+def test_a_lease_is_freed_when_the_work_fails() -> None:
+    site = Site()
+    with pytest.raises(StoreError, match="no luck"), hold_lease(site.world(), "promote"):
+        raise StoreError("no luck")
+
+    assert the_lease(site).token is None
+
+
+def test_a_lease_that_is_held_is_refused_with_holder_purpose_and_time_and_nothing_is_written() -> None:
+    site = Site()
+    with hold_lease(site.world("anna"), "promote 1.2.3"):
+        site.s3.tick(20)
+        site.s3.writes.clear()
+        with (
+            pytest.raises(LeaseError, match=r"user/anna for promote 1\.2\.3; it expires in 100 s") as caught,
+            hold_lease(site.world("ben"), "open 1.3.0"),
+        ):
+            pytest.fail("two hold the lease")
+
+        assert caught.value.exit_status is Exit.REFUSED
+        assert caught.value.next_step
+        assert site.s3.writes == []
+
+
+def test_of_two_that_take_it_at_the_same_moment_one_wins() -> None:
+    site = Site()
+    bens = Lease(schema=1, token="ben's", holder="Ben", purpose="promote", seconds=SECONDS)
+
+    def race(request: str, key: str) -> None:
+        # Ben takes it between Anna's look and her write.
+        if request == "create" and key == LEASE_KEY:
+            site.s3.before = lambda request, key: None
+            site.world().state.write_lease(bens, None)
+
+    site.s3.before = race
+    with (
+        pytest.raises(LeaseError, match="Ben took the lease at the same moment") as caught,
+        hold_lease(site.world("anna"), "promote"),
+    ):
+        pytest.fail("two hold the lease")
+    assert caught.value.next_step == "run again"
+    assert the_lease(site) == bens
+
+
+def test_an_expired_lease_is_taken_over_and_its_holder_finds_out() -> None:
+    site = Site()
+    with hold_lease(site.world("anna"), "promote") as (anna, _):
+        site.s3.tick(SECONDS)
+        with hold_lease(site.world("ben"), "promote") as (ben, _):
+            with pytest.raises(LeaseError, match=r"lost to .*user/ben") as caught:
+                anna.check()
+            assert caught.value.next_step
+            ben.check()
+        with pytest.raises(LeaseError, match="lost to nobody"):
+            anna.check()
+
+    assert len(site.observer.warnings) == 1
+    assert the_lease(site).holder.endswith("user/ben")
+
+
+@pytest.mark.parametrize(("seconds", "writes"), [(RENEW_AFTER - 1, 0), (RENEW_AFTER, 1)])
+def test_a_check_renews_a_lease_that_grows_old(seconds: int, writes: int) -> None:
+    site = Site()
+    with hold_lease(site.world(), "promote") as (lease, _):
+        site.s3.tick(seconds)
+        site.s3.writes.clear()
+
+        lease.check()
+
+        assert len(site.s3.writes) == writes
+        site.s3.tick(SECONDS - 1)
+        if writes:
+            with pytest.raises(LeaseError), hold_lease(site.world("ben"), "promote"):
+                pytest.fail("two hold the lease")
+
+
+def test_a_lease_that_cannot_be_freed_is_only_a_warning() -> None:
+    site = Site()
+
+    def fail(request: str, key: str) -> None:
+        raise StoreError("the line is dead")
+
+    with hold_lease(site.world(), "promote"):
+        site.s3.before = fail
+
+    (warning,) = site.observer.warnings
+    assert warning == "the lease was not freed (the line is dead); it expires by itself"
+
+
+@pytest.mark.parametrize("number", [0, 2, 3])
+def test_a_write_of_the_lease_whose_answer_was_lost_counts_as_written(number: int) -> None:
+    """Its first write, its renewal and its end; the one between is the gate's."""
+    site = Site()
+    site.s3.lose_answer_of = number
+
+    with hold_lease(site.world(), "promote") as (lease, _):
+        site.s3.tick(RENEW_AFTER)
+        lease.check()
+        lease.check()
+
+    assert site.observer.warnings == []
+    assert the_lease(site).token is None
