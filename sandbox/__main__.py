@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import quote
 from types import FrameType
 
 import click
@@ -19,6 +20,7 @@ from sandbox.sample import RELEASE, read_inventory, write_files
 
 PROFILE = Path(__file__).parents[1] / "profiles" / "cpython.toml"
 COMMIT = "9c2e4f6a8b0d1c3e5f7a9b1d2c4e6f8a0b3d5c7e"
+STOPS = (signal.SIGINT, signal.SIGTERM)
 _SOME_FILE = "python/3.14.0/Python-3.14.0b3.tgz"
 
 
@@ -48,7 +50,7 @@ def main(edges: int, lag: float, folder: Path | None) -> None:
 
     Nothing listens beyond this machine. Ctrl-C stops all of it.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOPS:
         signal.signal(number, _stop)
     try:
         with ExitStack() as stack:
@@ -71,6 +73,9 @@ def main(edges: int, lag: float, folder: Path | None) -> None:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     _ = number, frame
+    # Once is enough: what stops must not be stopped.
+    for each in STOPS:
+        signal.signal(each, signal.SIG_IGN)
     raise _StopRequest
 
 
@@ -86,22 +91,21 @@ def _write_sample(folder: Path) -> Sequence[Path]:
 def _describe(sandbox: Sandbox, handout: Handout, samples: Sequence[Path]) -> Iterable[str]:
     """Say what runs, and what to type; what can be pasted is indented."""
     site = sandbox.site
-    yield f"The sandbox runs: AWS at {site.endpoint}, {len(sandbox.urls)} edges in front. Ctrl-C stops it."
-    yield f"Files: {site.config.parent}. Profiles: {', '.join(site.credentials)}."
+    yield f"The sandbox runs: AWS at {site.endpoint}, edges in front: {len(sandbox.urls)}. Ctrl-C stops it."
+    yield f"Files: {site.config.parent}. AWS profiles: {', '.join(site.credentials)}."
     yield f"For tools that want variables: {handout.env_files['rm']}, and so on for each profile."
     yield ""
     yield "In another terminal, first"
     yield ""
-    yield f"  . {handout.shell}"
+    yield f"  . {quote(str(handout.shell))}"
     yield ""
     yield "and then, each in the name of whoever does it"
     yield ""
     yield f"  AWS_PROFILE=rm publisher open {RELEASE} --commit {COMMIT}"
     for sample in samples:
-        yield (
-            f"  AWS_PROFILE={sample.name} publisher upload {RELEASE} {sample} --role {sample.name} "
-            f"--commit {COMMIT} --complete"
-        )
+        role, files = sample.name, quote(str(sample))
+        upload = f"publisher upload {RELEASE} {files} --role {role} --commit {COMMIT} --complete"
+        yield f"  AWS_PROFILE={role} {upload}"
     yield f"  AWS_PROFILE=rm publisher status {RELEASE} --check"
     yield f"  AWS_PROFILE=rm publisher promote {RELEASE} --yes"
     yield ""

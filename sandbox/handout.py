@@ -83,6 +83,7 @@ def _write_shell(site: Site, config: Path, credentials: Path) -> str:
         [
             "# Variables like these would be stronger than a profile.",
             "unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_ENDPOINT_URL AWS_CA_BUNDLE",
+            "unset https_proxy no_proxy",
             *lines,
             f'export PATH={tools}:"$PATH"',
             "",

@@ -1,6 +1,7 @@
 """Runs everything at once: the emulated AWS with a site on it, and the CDN's edges in front."""
 
 import math
+import tempfile
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ def run_sandbox(
         site = stack.enter_context(run_site(folder, profile, Timing(lag=math.ceil(settings.lag_seconds) + 1)))
         # In the clear: what an edge signs is the CDN's own plumbing, and no bucket's policy looks at it.
         origin = Origin(site.server.endpoint, site.distribution_id, site.kvs_arn, site.edge)
-        running = stack.enter_context(run_edges(origin, settings, folder, edges))
+        # Their folders must be new, and `folder` may be one that was used before.
+        logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edges-")))
+        running = stack.enter_context(run_edges(origin, settings, logs, edges))
         point_at_edge(site, running.urls[0])
         yield Sandbox(site, running.urls)

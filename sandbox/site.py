@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from publisher.core.profile import Duty, Profile, Role
 from publisher.documents.profile import load_profile
 from sandbox.certificate import make_certificate
-from sandbox.deploy import Deployment, deploy
+from sandbox.deploy import DeployError, Deployment, deploy
 from sandbox.kvs_proxy import HOST, run_kvs_proxy
 from sandbox.ministack import REGION, Credentials, Ministack, local_config, open_session, run_ministack
 
@@ -119,14 +119,14 @@ class Site:
             "PUBLISHER_CONFIG": str(self.config),
         }
 
-    def assume(self, role: str, *, seconds: int = SESSION_SECONDS) -> Credentials:
+    def assume(self, role: str) -> Credentials:
         """Open a session of `role`, as the user whom it trusts; root takes no part."""
         session = open_session(self.users[role])
         with closing(
             session.client("sts", endpoint_url=self.endpoint, verify=str(self.trust), config=local_config())
         ) as sts:
             answer = sts.assume_role(
-                RoleArn=self.role_arn(role), RoleSessionName=PREFIX, DurationSeconds=seconds
+                RoleArn=self.role_arn(role), RoleSessionName=PREFIX, DurationSeconds=SESSION_SECONDS
             )
         made = answer["Credentials"]
         return Credentials(
@@ -146,6 +146,8 @@ def run_site(folder: Path, profile: Path, timing: Timing = Timing()) -> Generato
     Raises:
         ServerError, DeployError: There is no site.
     """
+    # Other processes, in other folders, are given what is in it.
+    folder = folder.resolve()
     with ExitStack() as stack:
         certificate = make_certificate(folder, f"*.{HOST}", HOST)
         server = stack.enter_context(run_ministack(certificate=certificate))
@@ -166,11 +168,14 @@ def provision(
         trust: The server's certificate.
         proxy: The URL of the way to the KeyValueStore.
         timing: The gate's times.
+
+    Raises:
+        DeployError: There is no site, and what was made is of no use.
     """
     rules = load_profile(profile)
     names = [*rules.roles, RM, AUDITOR]
     if len(set(names)) < len(names):
-        raise ValueError(
+        raise DeployError(
             f"found a role called {RM} or {AUDITOR} in {profile}, which the sandbox needs itself"
         )
     users = {name: server.new_user(f"{PREFIX}-{name}-user", _MAY_ASK) for name in names}

@@ -6,8 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import closing
 from importlib import metadata
 from pathlib import Path
@@ -30,71 +28,26 @@ from sandbox.ministack import (
     run_process,
     wait_until,
 )
+from tests.sandbox.processes import (
+    LOOPBACKS,
+    eventually,
+    in_group,
+    listening_addresses,
+    listens,
+    needs_proc,
+    sockets_of,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 ROOT = Path(__file__).parents[2]
-LISTEN = "0A"
-LOOPBACKS = {"0100007F", "00000000000000000000000001000000"}
 
 
 def port_of(server: Ministack) -> int:
     port = urlsplit(server.endpoint).port
     assert port is not None
     return port
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((LOOPBACK, port)) == 0
-
-
-def in_group(group: int) -> list[int]:
-    """List the processes of a process group that are not mere zombies."""
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, leader = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if int(leader) == group and state != "Z":
-            found.append(int(path.parent.name))
-    return found
-
-
-def sockets_of(pid: int) -> set[str]:
-    found: set[str] = set()
-    for link in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            name = str(link.readlink())
-        except OSError:
-            continue
-        if name.startswith("socket:["):
-            found.add(name.removeprefix("socket:[").removesuffix("]"))
-    return found
-
-
-def listening_addresses(sockets: set[str]) -> set[str]:
-    """Give the hexadecimal addresses that these sockets listen on."""
-    found: set[str] = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == LISTEN and fields[9] in sockets:
-                found.add(fields[1].rpartition(":")[0])
-    return found
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 5
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
-
-
-needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
 
 
 @pytest.mark.parametrize("found", ["1.4.21", "1.5.32", "1.5.34", "1.5.330"])
