@@ -4,7 +4,7 @@ UV := 0.13.9
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: help demo test test-slow lint format lock coverage clean
+.PHONY: help demo sandbox test test-slow lint format lock coverage clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -20,11 +20,14 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP) ## Stage, refuse, re-spin and promote CPython 3.14.0b3 on an emulated AWS
 	$(BIN)/python -m sandbox.demo
 
+sandbox: $(STAMP) ## Run the whole system on this machine until Ctrl-C: AWS, roles, edges
+	$(BIN)/python -m sandbox
+
 test: $(STAMP) ## Run the tests (minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(STAMP) ## Run the long tests
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 coverage: $(STAMP) ## Branch coverage of the core's rules; fails below 100 %
 	$(BIN)/python -m pytest tests/core -n 0 --cov --cov-fail-under=100

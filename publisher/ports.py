@@ -134,7 +134,8 @@ class Gate(Protocol):
         """Make a change of at most `core.gate.BATCH` entries, all or none, and answer the new ETag.
 
         Raises:
-            ConflictError: The store's ETag is another, perhaps through a first try of this very request.
+            ConflictError: The store's ETag is another, perhaps through a first try of this very request; or
+                an entry to be deleted is not there, if the store minds.
         """
         ...
 

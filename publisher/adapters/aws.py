@@ -14,7 +14,10 @@ DENIED = {
     "ExpiredTokenException",
     "InvalidAccessKeyId",
     "InvalidClientTokenId",
+    "InvalidSignatureException",
     "InvalidToken",
+    "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException",
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 }

@@ -11,6 +11,7 @@ from publisher.errors import EdgeError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudfront.client import CloudFrontClient
+    from mypy_boto3_cloudfront.type_defs import WaiterConfigTypeDef
 
 MAX_PATHS = 3000
 """The most paths that may be under way at once for a distribution."""
@@ -24,10 +25,20 @@ def make_client(region: str) -> "CloudFrontClient":
 class CloudFront:
     """One distribution."""
 
-    def __init__(self, client: "CloudFrontClient", distribution: str, *, poll_seconds: int = 5) -> None:
+    def __init__(
+        self,
+        client: "CloudFrontClient",
+        distribution: str,
+        *,
+        poll_seconds: int = 5,
+        patience_seconds: int = 600,
+    ) -> None:
         self._client = client
         self._distribution = distribution
-        self._poll_seconds = poll_seconds
+        self._waits: WaiterConfigTypeDef = {
+            "Delay": poll_seconds,
+            "MaxAttempts": patience_seconds // poll_seconds,
+        }
 
     def invalidate(self, paths: Sequence[str], reference: str) -> str:
         """Let every edge forget these URL paths, and answer the invalidation's id."""
@@ -52,7 +63,14 @@ class CloudFront:
             waiter.wait(
                 DistributionId=self._distribution,
                 Id=invalidation,
-                WaiterConfig={"Delay": self._poll_seconds, "MaxAttempts": 600 // self._poll_seconds},
+                WaiterConfig=self._waits,
             )
         except WaiterError as error:
-            raise EdgeError(f"invalidation {invalidation} is not complete: {error}") from error
+            if "Error" in error.last_response:
+                refused = ClientError(error.last_response, "GetInvalidation")
+                raise translate_error(refused, f"cannot look at invalidation {invalidation}") from error
+            raise EdgeError(
+                f"invalidation {invalidation} is not complete: {error}", "run the same command again"
+            ) from error
+        except BotoCoreError as error:
+            raise translate_error(error, f"cannot look at invalidation {invalidation}") from error

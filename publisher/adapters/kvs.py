@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from publisher.adapters.aws import make_config, translate_error
 from publisher.core.gate import BATCH, MAX_KEY_BYTES, MAX_VALUE_BYTES, Change
-from publisher.errors import StoreError
+from publisher.errors import ConflictError, GoneError, StoreError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudfront_keyvaluestore.client import CloudFrontKeyValueStoreClient
@@ -20,6 +20,10 @@ def make_client(region: str) -> "CloudFrontKeyValueStoreClient":
     return boto3.session.Session().client(
         "cloudfront-keyvaluestore", region_name=region, config=make_config(connections=1)
     )
+
+
+_PAGE = 50
+"""The most entries that the service lists at once; it gives ten unless asked for more."""
 
 
 class KeyValueStore:
@@ -37,20 +41,25 @@ class KeyValueStore:
     def read_entries(self) -> Mapping[str, str]:
         """Read every entry."""
         with _translate("read the gate's entries"):
-            pages = self._client.get_paginator("list_keys").paginate(KvsARN=self._arn)
+            pages = self._client.get_paginator("list_keys").paginate(
+                KvsARN=self._arn, PaginationConfig={"PageSize": _PAGE}
+            )
             return {item["Key"]: item["Value"] for page in pages for item in page.get("Items", [])}
 
     def update(self, change: Change, etag: str) -> str:
         """Make a change, all of it or none, and answer the new ETag."""
         _check(change)
-        with _translate("change the gate's entries"):
-            answer = self._client.update_keys(
-                KvsARN=self._arn,
-                IfMatch=etag,
-                Puts=[{"Key": key, "Value": value} for key, value in change.puts.items()],
-                Deletes=[{"Key": key} for key in change.deletes],
-            )
-        return answer["ETag"]
+        try:
+            with _translate("change the gate's entries"):
+                return self._client.update_keys(
+                    KvsARN=self._arn,
+                    IfMatch=etag,
+                    Puts=[{"Key": key, "Value": value} for key, value in change.puts.items()],
+                    Deletes=[{"Key": key} for key in change.deletes],
+                )["ETag"]
+        except GoneError as error:
+            # Perhaps deleting an entry that is not there fails (AWS does not say); then fresh ones help.
+            raise ConflictError(str(error)) from error
 
 
 def _check(change: Change) -> None:

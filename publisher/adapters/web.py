@@ -11,17 +11,30 @@ from publisher.errors import EdgeError
 from publisher.ports import Seen
 
 _CHUNK = 1024**2
-_SECONDS = (10, 60)
+_SECONDS = (10.0, 60.0)
+"""How long to wait for a connection, and for each next byte of an answer."""
 
 
 class Web:
     """One session with as many connections as threads."""
 
-    def __init__(self, connections: int, user_agent: str) -> None:
+    def __init__(
+        self, connections: int, user_agent: str, *, timeouts: tuple[float, float] = _SECONDS
+    ) -> None:
+        self._timeouts = timeouts
         self._session = requests.Session()
+        # Without this, a .netrc file on this machine would be obeyed.
+        self._session.auth = _stay_anonymous
         # Asked for as it is stored: a size after compression would be another one.
         self._session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
-        retry = Retry(total=3, backoff_factor=0.2, allowed_methods=["HEAD"], status=0)
+        # Only where there was no answer: every answer is one, however busy the site says it is.
+        retry = Retry(
+            total=3,
+            backoff_factor=0.2,
+            allowed_methods=["HEAD"],
+            status=0,
+            respect_retry_after_header=False,
+        )
         adapter = HTTPAdapter(pool_maxsize=connections, max_retries=retry)
         self._session.mount("https://", adapter)
         self._session.mount("http://", adapter)
@@ -29,7 +42,7 @@ class Web:
     def head(self, url: str) -> Seen:
         """Ask for a URL's headers."""
         try:
-            answer = self._session.head(url, timeout=_SECONDS, allow_redirects=False)
+            answer = self._session.head(url, timeout=self._timeouts, allow_redirects=False)
         except requests.RequestException as error:
             raise EdgeError(f"no answer from {url}: {error}") from error
         length = answer.headers.get("Content-Length", "")
@@ -39,7 +52,7 @@ class Web:
         """Download a URL and compute the digest of what it serves."""
         digest = hashlib.sha256()
         try:
-            with self._session.get(url, timeout=_SECONDS, allow_redirects=False, stream=True) as answer:
+            with self._session.get(url, timeout=self._timeouts, allow_redirects=False, stream=True) as answer:
                 if answer.status_code != requests.codes.ok:
                     raise EdgeError(f"{url} answered {answer.status_code}")
                 for chunk in answer.iter_content(_CHUNK):
@@ -47,3 +60,7 @@ class Web:
         except requests.RequestException as error:
             raise EdgeError(f"{url} broke off: {error}") from error
         return Digest(digest.hexdigest())
+
+
+def _stay_anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request

@@ -21,6 +21,7 @@ def describe_fault(
     if status != 200:
         return f"status {status}"
     if size != expected_size:
-        return f"{size} bytes instead of {expected_size}"
-    found = (etag or "").removeprefix("W/").strip('"')
-    return None if found == expected_etag.strip('"') else f"ETag {found or 'none'} instead of {expected_etag}"
+        found = "no size" if size is None else f"{size} bytes"
+        return f"{found} instead of {expected_size} bytes"
+    bare, expected = (etag or "").removeprefix("W/").strip('"'), expected_etag.strip('"')
+    return None if bare == expected else f"ETag {bare or 'none'} instead of {expected}"

@@ -108,6 +108,8 @@ def go_live(run: Run) -> None:
 
     Raises:
         MovedError: Something is not what it was when the plan was made; nothing is public.
+        LeaseError: The lease was lost; nothing is public.
+        UnfinishedError: It may be live: the write may have been applied without an answer.
     """
 
     def show(entries: Mapping[str, str]) -> Change:

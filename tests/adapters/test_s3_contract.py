@@ -40,7 +40,7 @@ OTHER = Delivery("text/plain", "short", "max-age=60")
 KEY = "windows/1.0/tool/1.0/tool.exe"
 SUMS = "windows/1.0/SHA256SUMS"
 STALE = '"00000000000000000000000000000000"'
-PLACES = ("place_staged", "place_pending")
+PENDING = "_pending/1/tool.exe"
 READS = ("list_keys", "describe", "read", "compute_digest", "now")
 
 
@@ -60,17 +60,13 @@ def content(bucket: Bucket, key: str) -> bytes | None:
     return found.data if found else None
 
 
-def source_for(how: str, backend: Backend, data: bytes) -> Version:
-    """Make the source that `how` copies from: staged, or staged and copied to a pending key."""
-    staged = stage(backend, data)
-    if how == "place_staged":
-        return staged
-    return backend.public.copy_staged(staged, "_pending/1/tool.exe", OTHER).version
+def pending(backend: Backend, data: bytes) -> Version:
+    """Stage `data` and copy it to a pending key, as what is placed is."""
+    return backend.public.copy_staged(stage(backend, data), PENDING, OTHER).version
 
 
-def place(how: str, public: Public, source: Version, key: str) -> Digest | None:
-    act = {"place_staged": public.place_staged, "place_pending": public.place_pending}[how]
-    return act(source, key, DELIVERY).digest
+def place(public: Public, source: Version, key: str) -> Digest | None:
+    return public.place(source, key, DELIVERY).digest
 
 
 def deviates(backend: Backend, name: str) -> bool:
@@ -223,7 +219,8 @@ def test_an_empty_object_is_one_like_any_other(backend: Backend) -> None:
     assert (found.size, found.digest) == (0, of_bytes(b""))
     assert content(backend.staging, KEY) == b""
     assert backend.staging.compute_digest(version) == of_bytes(b"")
-    assert place("place_staged", backend.public, version, "empty") == of_bytes(b"")
+    assert backend.public.copy_staged(version, PENDING, DELIVERY).digest == of_bytes(b"")
+    assert place(backend.public, current(backend.public, PENDING), "empty") == of_bytes(b"")
     assert content(backend.public, "empty") == b""
 
 
@@ -310,11 +307,8 @@ def test_a_copy_carries_its_delivery_and_nothing_else_of_the_source(backend: Bac
     expected = Looks(DELIVERY.content_type, DELIVERY.cache_control, "STANDARD", {}, {})
     assert backend.store.look("_pending/1/tool.exe") == expected
 
-    backend.public.place_staged(current(backend.staging, KEY), "one.exe", DELIVERY)
-    assert backend.store.look("one.exe") == expected
-
     backend.public.copy_staged(current(backend.staging, KEY), "_pending/2/tool.exe", OTHER)
-    backend.public.place_pending(current(backend.public, "_pending/2/tool.exe"), "two.exe", DELIVERY)
+    backend.public.place(current(backend.public, "_pending/2/tool.exe"), "two.exe", DELIVERY)
     assert backend.store.look("two.exe") == expected
     assert copied.version.etag == current(backend.public, "two.exe").etag
 
@@ -360,43 +354,39 @@ def test_a_copy_from_a_version_with_another_etag_says_that_it_is_gone(backend: B
     assert backend.public.describe("tool.exe") is None
 
 
-@pytest.mark.parametrize("how", PLACES)
-def test_a_place_creates_the_public_object(backend: Backend, how: str) -> None:
-    source = source_for(how, backend, b"one")
-    assert place(how, backend.public, source, "tool.exe") == of_bytes(b"one")
+def test_a_place_creates_the_public_object(backend: Backend) -> None:
+    source = pending(backend, b"one")
+    assert place(backend.public, source, "tool.exe") == of_bytes(b"one")
     assert content(backend.public, "tool.exe") == b"one"
 
 
-@pytest.mark.parametrize("how", PLACES)
-def test_a_place_over_an_object_is_a_conflict_and_changes_nothing(backend: Backend, how: str) -> None:
-    place("place_staged", backend.public, stage(backend, b"first"), "tool.exe")
+def test_a_place_over_an_object_is_a_conflict_and_changes_nothing(backend: Backend) -> None:
+    place(backend.public, pending(backend, b"first"), "tool.exe")
     before = current(backend.public, "tool.exe")
-    source = source_for(how, backend, b"second")
+    source = pending(backend, b"second")
     if deviates(backend, "place_over_existing"):
-        place(how, backend.public, source, "tool.exe")
+        place(backend.public, source, "tool.exe")
         assert content(backend.public, "tool.exe") == b"second"
         return
     with pytest.raises(ConflictError):
-        place(how, backend.public, source, "tool.exe")
+        place(backend.public, source, "tool.exe")
     assert current(backend.public, "tool.exe") == before
 
 
-@pytest.mark.parametrize("how", PLACES)
-def test_a_place_from_what_is_gone_says_so(backend: Backend, how: str) -> None:
-    source = source_for(how, backend, b"one")
+def test_a_place_from_what_is_gone_says_so(backend: Backend) -> None:
+    source = pending(backend, b"one")
     for gone in (replace(source, version_id="0" * len(source.version_id)), replace(source, key="absent")):
         with pytest.raises(GoneError):
-            place(how, backend.public, gone, "tool.exe")
+            place(backend.public, gone, "tool.exe")
     assert backend.public.describe("tool.exe") is None
 
 
-@pytest.mark.parametrize("how", PLACES)
 def test_a_place_of_another_etag_is_a_conflict_for_stores_do_not_say_which_condition_failed(
-    backend: Backend, how: str
+    backend: Backend,
 ) -> None:
-    source = replace(source_for(how, backend, b"one"), etag=STALE)
+    source = replace(pending(backend, b"one"), etag=STALE)
     with pytest.raises(ConflictError):
-        place(how, backend.public, source, "tool.exe")
+        place(backend.public, source, "tool.exe")
     assert backend.public.describe("tool.exe") is None
 
 
@@ -467,6 +457,5 @@ def writes(staging: Staging, public: Public, version: Version, file: Path) -> li
         lambda: staging.create("new", b"two"),
         lambda: staging.replace(KEY, b"two", version.etag),
         lambda: public.copy_staged(version, "tool.exe", DELIVERY),
-        lambda: public.place_staged(version, "tool.exe", DELIVERY),
-        lambda: public.place_pending(version, "tool.exe", DELIVERY),
+        lambda: public.place(version, "tool.exe", DELIVERY),
     ]

@@ -55,8 +55,11 @@ COPY = {
     "TaggingDirective": "REPLACE",
     "StorageClass": "STANDARD",
 }
-PLACE = {**COPY, "IfNoneMatch": "*"}
-PLACE_PENDING = {**PLACE, "CopySource": {"Bucket": "public", "Key": KEY, "VersionId": "v7"}}
+PLACE = {
+    **COPY,
+    "CopySource": {"Bucket": "public", "Key": KEY, "VersionId": "v7"},
+    "IfNoneMatch": "*",
+}
 COPIED = {"VersionId": "c1", "CopyObjectResult": {"ETag": '"bb"', "ChecksumSHA256": SUM}}
 GUARDS = [
     "CopySourceIfMatch",
@@ -296,10 +299,7 @@ def test_a_condition_that_does_not_hold_is_a_conflict(desk: Desk, code: str, sta
         desk.staging.replace(KEY, b"text", '"aa"')
     desk.refuse("copy_object", code, status, PLACE)
     with pytest.raises(ConflictError):
-        desk.public.place_staged(SOURCE, "tool.exe", DELIVERY)
-    desk.refuse("copy_object", code, status, PLACE_PENDING)
-    with pytest.raises(ConflictError):
-        desk.public.place_pending(SOURCE, "tool.exe", DELIVERY)
+        desk.public.place(SOURCE, "tool.exe", DELIVERY)
 
 
 def test_a_replace_of_what_is_absent_is_a_conflict_though_s3_says_404(desk: Desk) -> None:
@@ -312,19 +312,11 @@ def test_a_replace_of_what_is_absent_is_a_conflict_though_s3_says_404(desk: Desk
 
 
 def copy(how: str, public: S3Public) -> Copied:
-    acts = {
-        "copy_staged": public.copy_staged,
-        "place_staged": public.place_staged,
-        "place_pending": public.place_pending,
-    }
+    acts = {"copy_staged": public.copy_staged, "place": public.place}
     return acts[how](SOURCE, "tool.exe", DELIVERY)
 
 
-COPIES: Mapping[str, Params] = {
-    "copy_staged": COPY,
-    "place_staged": PLACE,
-    "place_pending": PLACE_PENDING,
-}
+COPIES: Mapping[str, Params] = {"copy_staged": COPY, "place": PLACE}
 
 
 @pytest.mark.parametrize("how", COPIES)

@@ -51,17 +51,29 @@ def entries(site: Site) -> dict[str, str]:
 
 def test_what_a_lost_store_owed_of_a_live_promotion_is_visible_again_at_once() -> None:
     site = a_ready_site()
-    promotion = crash(site, "place", TGZ)
-    placed = set(site.public())
+    promotion = crash(site, "place", PKG)
+    assert site.visible() == expected_public()
     lose_store(site)
-    assert set(site.visible()) == placed == {PKG}
+    assert set(site.visible()) == {TGZ}
 
     outcome = run_rebuild(site.world())
 
     assert outcome == GateRebuilt(live=(promotion,), planned=(), releases=(RELEASE,))
     assert outcome.status is Exit.DONE
-    assert entries(site) == {f"p:{TGZ}": promotion, f"s:{promotion}": LIVE}
+    assert entries(site) == {f"p:{PKG}": promotion, f"s:{promotion}": LIVE}
     assert OWNER in site.s3.gate.entries
+    assert site.visible() == expected_public()
+
+
+def test_a_live_promotion_of_which_nothing_is_placed_is_listed_whole() -> None:
+    site = a_ready_site()
+    promotion = crash(site, "place", TGZ)
+    lose_store(site)
+    assert site.visible() == {}
+
+    run_rebuild(site.world())
+
+    assert entries(site) == {f"p:{PKG}": promotion, f"p:{TGZ}": promotion, f"s:{promotion}": LIVE}
     assert site.visible() == expected_public()
 
 

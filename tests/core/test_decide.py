@@ -348,6 +348,23 @@ def test_a_release_is_refused_where_its_series_does_not_hold_today(
         assert refuse(world) == [("series", name)]
 
 
+def test_a_lost_gate_is_refused_for_good_and_says_how_to_rebuild_it() -> None:
+    lost = replace(a_snapshot(a_candidate()), gate_lost=True)
+    decision = promote(lost, "gate:*")
+
+    assert refuse(lost) == [("gate", "the gate's store")]
+    assert isinstance(decision, Refused)
+    assert "publisher gate rebuild" in decision.refusals[0].cure
+    assert ("gate", "the gate's store") in refuse(lost, "gate:*")
+    assert refuse_together(replace(lost, gate_lost=False), a_profile(), []) == ()
+
+
+def test_a_lost_gate_concerns_no_release_that_has_nothing_to_do() -> None:
+    done = replace(a_snapshot(a_candidate(numbers=(1,)), public=BOTH), gate_lost=True)
+
+    assert promote(done) == NothingToDo(3)
+
+
 @pytest.mark.parametrize(
     ("provisioned", "there"), [(["source", "windows"], "source, windows"), ([], "none yet")]
 )

@@ -23,7 +23,7 @@ SMALL_KEYS = st.lists(st.sampled_from(["a", "A", "b", "B"]), min_size=1, max_siz
         "A+b_c-d.e/..f/f..",
         "x" * MAX_BYTES,
         "a/_pending/b",
-        "_pending2/a",
+        "pending/_a",
     ],
 )
 def test_a_plain_key_may_be_public(key: str) -> None:
@@ -46,7 +46,9 @@ def test_a_plain_key_may_be_public(key: str) -> None:
         ("a\udcff", "it has '\\udcff'"),
         ("x" * (MAX_BYTES + 1), "it has 481 bytes, 480 are allowed"),
         ("é" * (MAX_BYTES // 2 + 1), "it has 482 bytes, 480 are allowed"),
-        ("_pending/p1/a", "_pending/ is where files wait"),
+        ("_pending/p1/a", "top folders that begin with _ are the gate's own, such as _pending/"),
+        ("_pending2/a", "top folders that begin with _ are the gate's own"),
+        ("_", "top folders that begin with _ are the gate's own"),
     ],
 )
 def test_a_key_that_may_not_be_public_is_refused_with_the_reason(key: str, problem: str) -> None:

@@ -1,5 +1,6 @@
 """The lease: how long it is held, by the store's clock."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from tests.support.builders import NOON
 
 
 def a_lease(token: str | None = "t") -> Lease:
-    return Lease(1, token, "an ARN", "promote 1.2.0", SECONDS, None)
+    return Lease(1, token, "an ARN", "promote 1.2.0", SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,12 @@ def test_a_lease_is_free_exactly_when_its_time_is_over(age: float) -> None:
 
 def test_a_lease_is_renewed_long_before_it_ends() -> None:
     assert 2 * RENEW_AFTER < SECONDS
+
+
+@given(st.integers(0, 120), st.floats(-1000, 1000))
+def test_a_lease_is_held_for_the_seconds_that_it_says_itself(seconds: int, age: float) -> None:
+    lease = replace(a_lease(), seconds=seconds)
+    left = seconds_left(lease, NOON, NOON + timedelta(seconds=age))
+
+    assert max(0.0, seconds - age) <= left + 1e-5
+    assert left < max(0.0, seconds - age) + 1.00001

@@ -26,14 +26,16 @@ MARKS = (Phase.LIVE, Phase.DONE, Phase.ABANDONED)
     ],
 )
 def test_done_beats_live_and_live_beats_abandoned(marks: Collection[str], phase: Phase) -> None:
-    assert judge_phase(marks, going_live=False) is phase
+    assert judge_phase(marks, gated=False) is phase
 
 
 @pytest.mark.parametrize(
     "marks", [marks for length in range(len(MARKS) + 1) for marks in combinations(MARKS, length)]
 )
-def test_a_promotion_that_the_lease_names_is_live_unless_it_is_done(marks: Collection[str]) -> None:
-    phase = judge_phase(marks, going_live=True)
+def test_a_promotion_that_the_gate_shows_or_has_withdrawn_is_live_unless_it_is_done(
+    marks: Collection[str],
+) -> None:
+    phase = judge_phase(marks, gated=True)
 
     assert phase is (Phase.DONE if Phase.DONE in marks else Phase.LIVE)
 
