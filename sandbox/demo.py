@@ -1,95 +1,44 @@
-"""`make demo`: CPython 3.14.0b3 staged by four builders, refused, re-spun and promoted, on an emulated AWS.
+"""`make demo`: CPython 3.14.0b3 from the first upload to a late file, while bots poll every edge.
 
-Every line is a real command in a process of its own, with the credentials of the role that runs it. The demo
-fails if something is not as it should be; its figures go to build/demo.json.
+Every command is real, in a process of its own, with the session of the role that runs it. The demo fails when
+an invariant is broken; its figures go to build/demo.json.
 """
 
 import hashlib
 import json
-import os
-import subprocess
+import re
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
+from sandbox.figures import (
+    Figures,
+    count_early,
+    find_faults,
+    measure_exposure,
+    measure_floor,
+    measure_stale,
+)
 from sandbox.ministack import Ministack, local_config
-from sandbox.running import run_sandbox
+from sandbox.running import Sandbox, run_sandbox
 from sandbox.sample import RELEASE, SampleFile, read_inventory, write_files
-from sandbox.site import PUBLIC, RM, STAGING, Site
+from sandbox.site import PUBLIC, RM, STAGING, Timing
+from sandbox.stage import Result, Stage, StoryError
+from sandbox.watch import Watch, watch
+from sandbox.witness import read_live
 
 ROOT = Path(__file__).parents[1]
 PROFILE = ROOT / "profiles" / "cpython.toml"
 FIGURES = ROOT / "build" / "demo.json"
 FIRST = "1f5d0a1c9e7b3d2a4c6e8f0b1d3a5c7e9f1b2d4a"
 SECOND = "9c2e4f6a8b0d1c3e5f7a9b1d2c4e6f8a0b3d5c7e"
-
-
-Figures = dict[str, Any]
-
-
-class DemoError(Exception):
-    """Something is not as the demo says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a command printed and how it ended."""
-
-    status: int
-    out: str
-    seconds: float
-
-
-class Stage:
-    """Runs commands as the roles of a site and shows what they say, with the time since the start."""
-
-    def __init__(self, site: Site, folder: Path) -> None:
-        self._site = site
-        self._folder = folder
-        self._start = time.monotonic()
-
-    def tell(self, text: str) -> None:
-        """Say what happens next."""
-        print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
-
-    def run(self, role: str, command: Sequence[str], *, expect: int = 0, lines: int = 40) -> Result:
-        """Run a command as `role`; any other exit status than `expect` ends the demo."""
-        shown = " ".join(f"'{word}'" if " " in word or "*" in word else word for word in command)
-        print(f"{time.monotonic() - self._start:6.1f} s  {role:<10}$ {shown}", flush=True)
-        start = time.monotonic()
-        done = self._run(role, command)
-        for line in (done.stdout + done.stderr).splitlines()[:lines]:
-            print(f"{'':21}{line}")
-        if done.returncode != expect:
-            raise DemoError(f"{shown}: found exit status {done.returncode}, expected {expect}")
-        return Result(done.returncode, done.stdout, time.monotonic() - start)
-
-    def ask(self, role: str, command: Sequence[str], *, expect: int) -> Figures:
-        """Run a command once more with `--json`, without showing it, and give its answer."""
-        done = self._run(role, [*command, "--json", "--quiet"])
-        if done.returncode != expect:
-            raise DemoError(
-                f"{command}: found exit status {done.returncode}, expected {expect}: {done.stderr}"
-            )
-        return json.loads(done.stdout)
-
-    def _run(self, role: str, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(self._folder),
-            "LC_ALL": "C.UTF-8",
-            "AWS_CONFIG_FILE": str(self._folder / "aws.config"),
-            "AWS_EC2_METADATA_DISABLED": "true",
-            **self._site.environment(role),
-        }
-        return subprocess.run(
-            list(command), cwd=self._folder, env=environment, capture_output=True, text=True, check=False
-        )
+INSTALLER = "python/3.14.0/python-3.14.0b3-amd64.exe"
+LATE = "python/3.14.0/python-3.14.0b3-amd64.zip.spdx.json"
+PROMOTE = ["promote", RELEASE, "--yes"]
 
 
 def main() -> int:
@@ -97,83 +46,125 @@ def main() -> int:
     try:
         with (
             tempfile.TemporaryDirectory(prefix="demo-") as name,
-            run_sandbox(Path(name), PROFILE) as sandbox,
+            run_sandbox(Path(name), PROFILE, timing=Timing(lag=1, settle=2, error_ttl=1)) as sandbox,
         ):
-            figures = play(sandbox.site, Path(name))
-    except DemoError as error:
+            figures = play(sandbox, Path(name))
+    except StoryError as error:
         print(f"\nthe demo failed: {error}", file=sys.stderr)
         return 1
     FIGURES.parent.mkdir(exist_ok=True)
-    FIGURES.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
-    print(f"\n{json.dumps(figures)}\nwritten to {FIGURES.relative_to(ROOT)}")
+    FIGURES.write_text(json.dumps(asdict(figures), indent=2) + "\n", "utf-8")
+    print(f"\n{json.dumps(asdict(figures))}\nwritten to {FIGURES.relative_to(ROOT)}")
     return 0
 
 
-def play(site: Site, folder: Path) -> Figures:
-    """Play the story and give its figures."""
-    server = site.server
+def play(sandbox: Sandbox, folder: Path) -> Figures:
+    """Play the story, judge what the bots saw, and give its figures.
+
+    Raises:
+        StoryError: An invariant is broken, or a command ended otherwise than the story says.
+    """
     # Plain `aws s3 cp` goes multipart above 8 MB, and then the store holds no digest of the whole file.
     (folder / "aws.config").write_text("[default]\ns3 =\n  multipart_threshold = 5GB\n", "utf-8")
-    stage = Stage(site, folder)
+    stage = Stage(sandbox.site, folder)
     inventory = read_inventory()
-    roles = sorted({file.role for file in inventory})
-
-    stage.tell(f"The release manager opens {RELEASE}: {len(inventory)} files are to come from four builders.")
-    stage.run(RM, ["publisher", "open", RELEASE, "--commit", FIRST])
-    _build(folder, "first", inventory, FIRST)
+    paths = [f"/{quote(file.key)}" for file in inventory]
+    sets = [paths, paths[::-1], _spell_oddly(paths), _list_folders(paths)]
     stage.tell(
-        "Two of them deliver. A promotion now says everything that stands in the way, and writes nothing."
+        f"{len(sets) * len(sandbox.urls)} bots poll {len(paths)} URLs of {RELEASE} at every edge from now on."
     )
-    for role in ("source", "windows"):
-        stage.run(role, _upload("first", role, FIRST))
-    stage.run(RM, ["publisher", "promote", RELEASE, "--yes"], expect=3)
-    refused = stage.ask(RM, ["publisher", "promote", RELEASE, "--yes"], expect=3)
-
-    stage.tell("A tester finds a fault in the staged installer and stops the release; a new commit cures it.")
-    stage.run("qa", ["publisher", "hold", RELEASE, "--role", "qa", "--reason", "the 64-bit installer hangs"])
-    stage.run(RM, ["publisher", "respin", RELEASE, "--commit", SECOND, "--reason", "installer hangs"])
-    stage.run(RM, ["publisher", "status", RELEASE, "--check"], expect=3)
-
-    stage.tell("All build the new commit. One of them has only the AWS CLI and sha256sum.")
-    _build(folder, "second", inventory, SECOND)
-    for role in roles:
-        if role != "pymanager":
-            stage.run(role, _upload("second", role, SECOND))
-    _upload_by_hand(stage, folder)
-    stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
-    stage.run(RM, ["publisher", "status", RELEASE, "--check"])
-
-    stage.tell("Everything is in place: one command makes it public.")
-    promoted = stage.run(RM, ["publisher", "promote", RELEASE, "--yes", "--json"], lines=0)
+    with watch(sandbox.urls, sets, folder) as seen:
+        refused = _stage_and_refuse(stage, folder, inventory)
+        _respin(stage, folder, inventory)
+        promoted = _promote(stage, folder)
+        writes = _promote_again(stage, sandbox.site.server)
+        _add_late_file(stage, folder)
+    sent, answered = read_live(folder / "gate")[0]
+    faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
-    print(f"{'':21}{answer['written']} files, {answer['bytes']:,} bytes, plan {answer['plan'][:23]}…")
-    stage.tell("Run again, it finds nothing to do.")
-    before = _count_versions(server)
-    stage.run(RM, ["publisher", "promote", RELEASE, "--yes"])
-    figures = {
-        "release": RELEASE,
-        "objects": answer["written"],
-        "bytes": answer["bytes"],
-        "promote_s": round(promoted.seconds, 2),
-        "artifact_bytes_through_publisher": answer["artifact_bytes_through_publisher"],
-        "second_run_writes": _count_versions(server) - before,
-        "digests_verified": _verify(server, folder / "second", inventory),
-        "refusals_first": len(refused["refusals"]),
-    }
-    _check(figures, len(inventory))
+    figures = Figures(
+        release=RELEASE,
+        objects=answer["written"],
+        bytes=answer["bytes"],
+        polls=seen.count(),
+        early_hits=count_early(seen, sent),
+        refused_first=refused,
+        exposure_ms=round(1000 * measure_exposure(seen, paths), 1),
+        exposure_floor_ms=round(1000 * measure_floor(seen, paths), 1),
+        stale_after_live_ms=round(1000 * measure_stale(seen, paths, answered), 1),
+        promote_s=round(promoted.end - promoted.start, 2),
+        to_public_s=round(answered - promoted.start, 2),
+        artifact_bytes_through_publisher=answer["artifact_bytes_through_publisher"],
+        second_run_writes=writes,
+        digests_verified=_verify(sandbox.site.server, folder / "second", inventory),
+    )
+    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory))], seen)
     return figures
 
 
-def _build(folder: Path, attempt: str, inventory: Sequence[SampleFile], commit: str) -> None:
-    for role in {file.role for file in inventory}:
-        write_files(folder / attempt / role, [file for file in inventory if file.role == role], commit)
+def _stage_and_refuse(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> int:
+    """Let three builders deliver and the tester object; give the number of reasons against promoting."""
+    stage.tell("The release manager opens the release; three of four builders deliver the first attempt.")
+    stage.run(RM, ["publisher", "open", RELEASE, "--commit", FIRST])
+    for role in ("source", "windows", "macos"):
+        _build(folder / "first", role, inventory, FIRST)
+        _upload(stage, "first", role, FIRST)
+    stage.tell("A tester fetches a staged installer, finds a fault and stops the release.")
+    stage.run("qa", ["publisher", "fetch", RELEASE, INSTALLER, "--role", "qa", "--to", "qa"])
+    stage.run("qa", ["publisher", "hold", RELEASE, "--role", "qa", "--reason", "the 64-bit installer hangs"])
+    stage.tell(
+        "There will be a new commit. To promote now is refused, with everything that stands in the way."
+    )
+    stage.run(RM, ["publisher", "respin", RELEASE, "--commit", SECOND, "--reason", "installer hangs"])
+    refused = stage.run(RM, ["publisher", *PROMOTE], expect=3, show=40)
+    count = re.search(r"refused: (\d+) reasons?", refused.out)
+    return int(count[1]) if count else 0
 
 
-def _upload(attempt: str, role: str, commit: str) -> list[str]:
-    # fmt: off
-    return ["publisher", "upload", RELEASE, f"{attempt}/{role}", "--role", role, "--commit", commit,
-            "--complete", "--prune"]
-    # fmt: on
+def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None:
+    stage.tell("All build the new commit. One of them has only the AWS CLI and sha256sum.")
+    for role in ("source", "windows", "macos", "pymanager"):
+        _build(folder / "second", role, inventory, SECOND)
+    for role in ("source", "windows", "macos"):
+        _upload(stage, "second", role, SECOND)
+    _upload_by_hand(stage, folder)
+    stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
+    stage.run(RM, ["publisher", "status", RELEASE, "--check"], show=20)
+
+
+def _promote(stage: Stage, folder: Path) -> Result:
+    stage.tell("Everything is in place. One command makes it public: copy, list, then one key.")
+    shown = f"publisher {' '.join(PROMOTE)} --json"
+    promoted = stage.run(RM, [*_witness(folder), *PROMOTE, "--json"], show=0, shown=shown)
+    answer = json.loads(promoted.out)
+    stage.note(
+        f"{'':12}{answer['written']} files, {answer['bytes']:,} bytes are public; plan {answer['plan'][:19]}…"
+    )
+    return promoted
+
+
+def _promote_again(stage: Stage, server: Ministack) -> int:
+    """Promote once more, and count what that wrote."""
+    before = _count_versions(server)
+    stage.run(RM, ["publisher", *PROMOTE])
+    return _count_versions(server) - before
+
+
+def _add_late_file(stage: Stage, folder: Path) -> None:
+    stage.tell("A late file of the live release: the same command adds it, and hides nothing.")
+    late = folder / "second" / "pymanager" / LATE
+    late.write_text('{"spdxVersion": "SPDX-2.3", "name": "late"}\n', "utf-8")
+    _upload(stage, "second", "pymanager", SECOND)
+    stage.run(RM, [*_witness(folder), *PROMOTE], shown=f"publisher {' '.join(PROMOTE)}")
+
+
+def _build(folder: Path, role: str, inventory: Sequence[SampleFile], commit: str) -> None:
+    write_files(folder / role, [file for file in inventory if file.role == role], commit)
+
+
+def _upload(stage: Stage, attempt: str, role: str, commit: str) -> None:
+    options = ["--role", role, "--commit", commit, "--complete", "--prune"]
+    stage.run(role, ["publisher", "upload", RELEASE, f"{attempt}/{role}", *options], show=2)
 
 
 def _upload_by_hand(stage: Stage, folder: Path) -> None:
@@ -185,6 +176,31 @@ def _upload_by_hand(stage: Stage, folder: Path) -> None:
     stage.run("pymanager", ["sh", "-c", f"cd second/pymanager && {sums}"])
     stage.run("pymanager", [*copy, "--recursive", "--exclude", "SHA256SUMS", "second/pymanager", target])
     stage.run("pymanager", [*copy, "second/pymanager/SHA256SUMS", f"{target}SHA256SUMS"])
+
+
+def _witness(folder: Path) -> list[str]:
+    """Give the publisher's command under observation: it notes when the gate's key is sent."""
+    return [sys.executable, "-m", "sandbox.witness", str(folder / "gate")]
+
+
+def _spell_oddly(paths: Sequence[str]) -> list[str]:
+    """Spell some of the URLs as bots and people do, and as somebody would who looks for a way around."""
+    return [
+        spelling
+        for path in paths[::5]
+        for spelling in (
+            f"/%70{path[2:]}",
+            f"/{path}",
+            f"{path}?x=1",
+            f"{path}/",
+            f"/_pending{path}",
+            f"/.{path}",
+        )
+    ]
+
+
+def _list_folders(paths: Sequence[str]) -> list[str]:
+    return sorted({path.rpartition("/")[0] + "/" for path in paths} | {"/python/", "/python/3.14.0", "/"})
 
 
 def _count_versions(server: Ministack) -> int:
@@ -214,18 +230,16 @@ def _verify(server: Ministack, folder: Path, inventory: Sequence[SampleFile]) ->
         return sum(matches(file) for file in inventory)
 
 
-def _check(figures: Figures, count: int) -> None:
-    wanted = {
-        "objects": count,
-        "artifact_bytes_through_publisher": 0,
-        "second_run_writes": 0,
-        "digests_verified": count,
-    }
-    for name, expected in wanted.items():
-        if figures[name] != expected:
-            raise DemoError(f"{name}: found {figures[name]}, expected {expected}")
-    if not figures["refusals_first"]:
-        raise DemoError("the incomplete release was not refused")
+def _conclude(stage: Stage, figures: Figures, faults: Sequence[str], seen: Watch) -> None:
+    if faults:
+        shown = "\n  ".join(faults[:20])
+        raise StoryError(f"{len(faults)} faults:\n  {shown}")
+    stage.tell("What the bots saw:")
+    stage.note(f"{figures.polls:,} answers of {len(seen.polls)} edges, none of them a file before go-live")
+    stage.note(
+        f"at each edge all URLs turned public within {figures.exposure_ms:.0f} ms "
+        f"(bots that sweep in {figures.exposure_floor_ms:.0f} ms see no less), and none ever blinked"
+    )
 
 
 if __name__ == "__main__":

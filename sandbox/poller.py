@@ -7,6 +7,7 @@ machine's monotonic clock, which all processes share. It ends when its standard 
 
 import http.client
 import json
+import os
 import sys
 import threading
 import time
@@ -28,6 +29,8 @@ def main() -> None:
 def poll(host: str, port: int, paths: list[str], file: TextIO, stopped: threading.Event) -> None:
     """Ask for every path again and again, over one connection; a sweep that has begun is finished."""
     connection = http.client.HTTPConnection(host, port, timeout=30)
+    # Bots must not take the machine from those who work.
+    os.nice(10)
     print("polling", flush=True)
     while not stopped.is_set():
         json.dump([_ask(connection, path) for path in paths], file)

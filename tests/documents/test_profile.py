@@ -498,9 +498,7 @@ def test_a_mistake_is_named_with_file_key_and_what_is_allowed(
 
 
 def test_a_key_that_two_rules_make_is_found_without_series_too() -> None:
-    twice = (
-        PLAIN.read_text() + '[[artifact]]\nkey = "{release}/Python-{release}.tgz"\nrole = "maintainer"\n'
-    )
+    twice = PLAIN.read_text() + '[[artifact]]\nkey = "{release}/Python-{release}.tgz"\nrole = "maintainer"\n'
 
     with pytest.raises(ConfigError, match="expected each key once"):
         parse_profile(twice.encode(), "tool.toml")
