@@ -38,6 +38,7 @@ FIRST = "1f5d0a1c9e7b3d2a4c6e8f0b1d3a5c7e9f1b2d4a"
 SECOND = "9c2e4f6a8b0d1c3e5f7a9b1d2c4e6f8a0b3d5c7e"
 INSTALLER = "python/3.14.0/python-3.14.0b3-amd64.exe"
 LATE = "python/3.14.0/python-3.14.0b3-amd64.zip.spdx.json"
+EARLY = ("source", "windows", "macos")
 PROMOTE = ["promote", RELEASE, "--yes"]
 
 
@@ -106,9 +107,9 @@ def _stage_and_refuse(stage: Stage, folder: Path, inventory: Sequence[SampleFile
     """Let three builders deliver and the tester object; give the number of reasons against promoting."""
     stage.tell("The release manager opens the release; three of four builders deliver the first attempt.")
     stage.run(RM, ["publisher", "open", RELEASE, "--commit", FIRST])
-    for role in ("source", "windows", "macos"):
+    for role in EARLY:
         _build(folder / "first", role, inventory, FIRST)
-        _upload(stage, "first", role, FIRST)
+    stage.run_together([(role, _upload("first", role, FIRST)) for role in EARLY], show=2)
     stage.tell("A tester fetches a staged installer, finds a fault and stops the release.")
     stage.run("qa", ["publisher", "fetch", RELEASE, INSTALLER, "--role", "qa", "--to", "qa"])
     stage.run("qa", ["publisher", "hold", RELEASE, "--role", "qa", "--reason", "the 64-bit installer hangs"])
@@ -123,10 +124,9 @@ def _stage_and_refuse(stage: Stage, folder: Path, inventory: Sequence[SampleFile
 
 def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None:
     stage.tell("All build the new commit. One of them has only the AWS CLI and sha256sum.")
-    for role in ("source", "windows", "macos", "pymanager"):
+    for role in (*EARLY, "pymanager"):
         _build(folder / "second", role, inventory, SECOND)
-    for role in ("source", "windows", "macos"):
-        _upload(stage, "second", role, SECOND)
+    stage.run_together([(role, _upload("second", role, SECOND)) for role in EARLY], show=2)
     _upload_by_hand(stage, folder)
     stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
     stage.run(RM, ["publisher", "status", RELEASE, "--check"], show=20)
@@ -134,8 +134,7 @@ def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None
 
 def _promote(stage: Stage, folder: Path) -> Result:
     stage.tell("Everything is in place. One command makes it public: copy, list, then one key.")
-    shown = f"publisher {' '.join(PROMOTE)} --json"
-    promoted = stage.run(RM, [*_witness(folder), *PROMOTE, "--json"], show=0, shown=shown)
+    promoted = stage.run(RM, [*_witness(folder), *PROMOTE, "--json"], show=0)
     answer = json.loads(promoted.out)
     stage.note(
         f"{'':12}{answer['written']} files, {answer['bytes']:,} bytes are public; plan {answer['plan'][:19]}…"
@@ -154,17 +153,17 @@ def _add_late_file(stage: Stage, folder: Path) -> None:
     stage.tell("A late file of the live release: the same command adds it, and hides nothing.")
     late = folder / "second" / "pymanager" / LATE
     late.write_text('{"spdxVersion": "SPDX-2.3", "name": "late"}\n', "utf-8")
-    _upload(stage, "second", "pymanager", SECOND)
-    stage.run(RM, [*_witness(folder), *PROMOTE], shown=f"publisher {' '.join(PROMOTE)}")
+    stage.run("pymanager", _upload("second", "pymanager", SECOND), show=2)
+    stage.run(RM, [*_witness(folder), *PROMOTE])
 
 
 def _build(folder: Path, role: str, inventory: Sequence[SampleFile], commit: str) -> None:
     write_files(folder / role, [file for file in inventory if file.role == role], commit)
 
 
-def _upload(stage: Stage, attempt: str, role: str, commit: str) -> None:
+def _upload(attempt: str, role: str, commit: str) -> list[str]:
     options = ["--role", role, "--commit", commit, "--complete", "--prune"]
-    stage.run(role, ["publisher", "upload", RELEASE, f"{attempt}/{role}", *options], show=2)
+    return ["publisher", "upload", RELEASE, f"{attempt}/{role}", *options]
 
 
 def _upload_by_hand(stage: Stage, folder: Path) -> None:

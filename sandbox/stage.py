@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,23 +45,43 @@ class Stage:
         """Say what was seen."""
         print(f"{time.monotonic() - self._start:6.1f} s  {text}", flush=True)
 
-    def run(
-        self, role: str, command: Sequence[str | Path], *, expect: int = 0, show: int = 12, shown: str = ""
-    ) -> Result:
-        """Run a command as `role`, and show it with the first lines of what it says.
+    def run(self, role: str, command: Sequence[str | Path], *, expect: int = 0, show: int = 12) -> Result:
+        """Run one command; see `run_together`."""
+        return self.run_together([(role, command)], expect=expect, show=show)[0]
+
+    def run_together(
+        self,
+        commands: Sequence[tuple[str, Sequence[str | Path]]],
+        *,
+        expect: int = 0,
+        show: int = 12,
+    ) -> list[Result]:
+        """Run commands side by side, and show each with the first lines of what it says.
 
         Args:
-            role: Whose credentials it has.
-            command: The program and its arguments.
-            expect: The exit status that the story needs.
+            commands: The role whose credentials a command has, the program and its arguments.
+            expect: The exit status that the story needs of each.
             show: How many lines to show.
-            shown: What to show for the command itself, by default all of it.
 
         Raises:
-            StoryError: It ended otherwise.
+            StoryError: One of them ended otherwise.
         """
-        shown = shown or shlex.join(str(word) for word in command)
-        self.note(f"{role:<10}$ {shown}")
+        for role, command in commands:
+            self.note(f"{role:<10}$ {_write(command)}")
+        with ThreadPoolExecutor(len(commands)) as pool:
+            runs = list(pool.map(self._run, [role for role, _ in commands], [line for _, line in commands]))
+        results: list[Result] = []
+        for (_, command), (done, result) in zip(commands, runs, strict=True):
+            if done.returncode != expect:
+                found = f"found exit status {done.returncode}, expected {expect}"
+                raise StoryError(f"{_write(command)}: {found}\n{done.stdout}{done.stderr}")
+            self._show(done.stdout.splitlines(), show)
+            results.append(result)
+        return results
+
+    def _run(
+        self, role: str, command: Sequence[str | Path]
+    ) -> tuple[subprocess.CompletedProcess[str], Result]:
         start = time.monotonic()
         done = subprocess.run(
             [str(word) for word in command],
@@ -70,17 +91,13 @@ class Stage:
             text=True,
             check=False,
         )
-        end = time.monotonic()
-        lines = done.stdout.splitlines()
-        for line in lines[:show]:
+        return done, Result(done.stdout, start, time.monotonic())
+
+    def _show(self, lines: Sequence[str], count: int) -> None:
+        for line in lines[:count]:
             print(f"{_INDENT}{line}")
-        if len(lines) > show > 0:
-            print(f"{_INDENT}… {len(lines) - show} more lines")
-        if done.returncode != expect:
-            raise StoryError(
-                f"{shown}: found exit status {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}"
-            )
-        return Result(done.stdout, start, end)
+        if len(lines) > count > 0:
+            print(f"{_INDENT}… {len(lines) - count} more lines", flush=True)
 
     def _environment(self, role: str) -> dict[str, str]:
         return {
@@ -91,3 +108,11 @@ class Stage:
             "AWS_EC2_METADATA_DISABLED": "true",
             **self._site.environment(role),
         }
+
+
+def _write(command: Sequence[str | Path]) -> str:
+    """Write a command as one would type it; the publisher under observation is still the publisher."""
+    words = [str(word) for word in command]
+    if words[1:3] == ["-m", "sandbox.witness"]:
+        words = ["publisher", *words[4:]]
+    return shlex.join(words)

@@ -59,10 +59,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One act of a promotion."""
+    """One act of a promotion, and what to tell people of it."""
 
     name: str
     act: Callable[[Run], None]
+    text: str
 
 
 def pending_key(promotion: str, key: str) -> str:
@@ -214,21 +215,25 @@ def record(run: Run) -> None:
     run.world.state.mark(Phase.DONE, Mark(1, run.plan.id, run.who, now, ""))
 
 
-BEFORE_LIVE = (Step("copy", copy_files), Step("gate", list_paths), Step("go live", go_live))
-AFTER_LIVE = (
-    Step("mark", mark_live),
-    Step("place", place_files),
-    Step("look", look_at_files),
-    Step("settle", settle),
-    Step("record", record),
+BEFORE_LIVE = (
+    Step("copy", copy_files, "every file to an unguessable key, pinned and digest-checked"),
+    Step("gate", list_paths, "the keys listed, still hidden; waiting until every edge knows"),
+    Step("go live", go_live, "a last look, then one key makes everything public"),
 )
-RESUME = (Step("list", list_again), *AFTER_LIVE)
+AFTER_LIVE = (
+    Step("mark", mark_live, "public: written down for good"),
+    Step("place", place_files, "every file to its public key, created and never overwritten"),
+    Step("look", look_at_files, "at every URL, as users see it"),
+    Step("settle", settle, "waiting until no edge remembers a miss, then out of the gate"),
+    Step("record", record, "what was made public, by whom"),
+)
+RESUME = (Step("list", list_again, "what an earlier run left unfinished is shown again"), *AFTER_LIVE)
 
 
 def run_steps(run: Run, steps: Iterable[Step]) -> None:
     """Do `steps` in order."""
     for step in steps:
-        run.world.observer.step(step.name, f"promotion {run.plan.id}")
+        run.world.observer.step(step.name, step.text)
         step.act(run)
 
 
