@@ -8,6 +8,7 @@ import pulumi_aws as aws
 from policies import FIXED_PAGE, PENDING
 
 ABORT_UPLOADS_AFTER_DAYS = 7
+FIXED_PAGE_SECONDS = 10
 
 Rule = aws.s3.BucketLifecycleConfigurationRuleArgsDict
 
@@ -97,8 +98,9 @@ def put_fixed_page(bucket: PrivateBucket, *, error_ttl_seconds: int) -> None:
         key=FIXED_PAGE,
         content="<!doctype html>\n<title>404 Not Found</title>\n<h1>404 Not Found</h1>\n",
         content_type="text/html; charset=utf-8",
-        # Caches outside the distribution see this header on every miss.
-        cache_control=f"public, max-age={error_ttl_seconds}",
+        # Every miss carries this header: it must not keep a file away once it is there. The edges' own memory
+        # of misses is set at the distribution, and would be lengthened, but never shortened, by this.
+        cache_control=f"public, max-age={min(error_ttl_seconds, FIXED_PAGE_SECONDS)}",
         opts=pulumi.ResourceOptions(parent=bucket, depends_on=[bucket.versioning]),
     )
 

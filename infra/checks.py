@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 NAME = r"[a-z][a-z0-9-]{0,31}"
 PREFIX = r"[a-z][a-z0-9-]{0,18}[a-z0-9]"
 REGION = r"[a-z]{2}(-[a-z]+)+-\d"
-BUCKET = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
+# Without the dots that S3 allows: such a name is no host that the certificate of S3 covers.
+BUCKET = r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]"
 SEGMENT = r"[A-Za-z0-9._+-]+"
 DOMAIN = r"(\*\.)?([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}"
 CERTIFICATE = r"arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate/[a-z0-9-]+"
@@ -82,10 +83,22 @@ def check_trust(config: StackConfig) -> Iterator[str]:
         for name in trust.subjects:
             if name not in known:
                 yield f"{where}.oidc: found {name!r}, expected one of oidcProviders ({', '.join(known)})"
-    managers = set(_list_identities(config.release_managers))
+    managers = tuple(_list_identities(config.release_managers))
     for role in config.roles:
-        for identity in sorted(managers & set(_list_identities(role.trust))):
-            yield f"roles.{role.name}.trust: found {identity}, expected nobody who is a release manager too"
+        for identity in _list_identities(role.trust):
+            if any(_is_same(identity, manager) for manager in managers):
+                where = f"roles.{role.name}.trust"
+                yield f"{where}: found {identity}, expected nobody who is a release manager too"
+
+
+def check_own_roles(config: StackConfig) -> Iterator[str]:
+    """Nobody comes from a role of this very stack: whoever has that one would have both."""
+    names = {f"{config.prefix}-{name}" for name in ("release-manager", "auditor")}
+    names |= {f"{config.prefix}-role-{role.name}" for role in config.roles}
+    for where, trust in _list_trusts(config).items():
+        for principal in trust.principals:
+            if _find_role(principal)[1] in names:
+                yield f"{where}.principals: found {principal}, expected nobody from a role of this stack"
 
 
 def check_names(config: StackConfig) -> Iterator[str]:
@@ -123,6 +136,7 @@ RULES: Mapping[Rule, tuple[str, ...]] = {
     check_reads: (),
     check_providers: (),
     check_trust: (),
+    check_own_roles: ("prefix",),
     check_names: ("prefix", "stagingBucket", "publicBucket"),
     check_domains: ("domainNames", "certificateArn"),
     check_staging_days: ("stagingDays", "stagingNoncurrentDays", "pendingDays", "planLifeDays"),
@@ -144,3 +158,20 @@ def _list_identities(trust: Trust) -> Iterator[str]:
     for provider, subjects in trust.subjects.items():
         for subject in subjects:
             yield f"{provider} {subject}"
+
+
+def _is_same(identity: str, other: str) -> bool:
+    """Tell whether two identities can be one: they are equal, or one is a role and the other its session."""
+    if identity == other:
+        return True
+    roles = _find_role(identity), _find_role(other)
+    return roles[0] == roles[1] != ("", "") and (":assumed-role/" in identity) != (":assumed-role/" in other)
+
+
+def _find_role(identity: str) -> tuple[str, str]:
+    """Give account and name of the role that an identity is, or is a session of; empty if it is neither."""
+    account, _, resource = identity.removeprefix("arn:").partition("::")[2].partition(":")
+    kind, *names = resource.split("/")
+    if kind == "role":
+        return account, names[-1]
+    return (account, names[0]) if kind == "assumed-role" else ("", "")

@@ -117,8 +117,12 @@ class StackConfig:
         config = cls(
             region=reader.text("aws:region", checks.REGION, "a region such as eu-west-1"),
             prefix=reader.text("prefix", checks.PREFIX, "2 to 20 of a-z 0-9 -, a letter first"),
-            staging_bucket=reader.text("stagingBucket", checks.BUCKET, "a bucket name", optional=True),
-            public_bucket=reader.text("publicBucket", checks.BUCKET, "a bucket name", optional=True),
+            staging_bucket=reader.text(
+                "stagingBucket", checks.BUCKET, "a bucket name without dots", optional=True
+            ),
+            public_bucket=reader.text(
+                "publicBucket", checks.BUCKET, "a bucket name without dots", optional=True
+            ),
             profile=reader.text("profile"),
             public_folders=reader.texts("publicFolders", checks.SEGMENT, "a folder name without slashes"),
             oidc_providers=tuple(
@@ -127,7 +131,7 @@ class StackConfig:
             roles=tuple(_read_role(each) for each in reader.readers("roles")),
             release_managers=_read_trust(reader.reader("releaseManagers")),
             auditors=_read_trust(reader.reader("auditors")) if reader.table.get("auditors") else None,
-            max_session_seconds=reader.number("maxSessionSeconds", 900, 43200),
+            max_session_seconds=reader.number("maxSessionSeconds", 3600, 43200),
             domain_names=reader.texts("domainNames", checks.DOMAIN, "a domain name", optional=True),
             certificate_arn=reader.text(
                 "certificateArn", checks.CERTIFICATE, "the ARN of a certificate in us-east-1", optional=True

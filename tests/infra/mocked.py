@@ -23,7 +23,11 @@ class FakeCloud(pulumi.runtime.Mocks):
         inputs = cast("Values", args.inputs)
         if self._preview:
             return "", dict(inputs)
-        return f"{args.name}-id", {**inputs, **make_outputs(args.typ, inputs)}
+        outputs = make_outputs(args.typ, inputs)
+        # A policy knows a distribution by its ARN, the publisher by its id: the one ends with the other.
+        is_distribution = args.typ.endswith("distribution:Distribution")
+        made = outputs["arn"].rsplit("/", 1)[-1] if is_distribution else f"{args.name}-id"
+        return made, {**inputs, **outputs}
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> tuple[Values, list[tuple[str, str]] | None]:
         raise AssertionError(f"unexpected invoke {args.token}")

@@ -31,6 +31,7 @@ def runs() -> dict[str, Run]:
             "up": {},
             "preview": {"preview": True},
             "strict": {"enforceCreateOnly": True},
+            "slow": {"errorTtlSeconds": 60},
             "trial": {
                 "domainNames": None,
                 "certificateArn": None,
@@ -49,7 +50,7 @@ def up(runs: dict[str, Run]) -> Run:
 
 def test_the_program_runs_to_its_end(runs: dict[str, Run]) -> None:
     assert {name: run.error for name, run in runs.items() if name != "wrong"} == dict.fromkeys(
-        ["up", "preview", "strict", "trial"], ""
+        ["up", "preview", "strict", "slow", "trial"], ""
     )
 
 
@@ -199,6 +200,7 @@ def test_the_origin_is_read_with_signed_requests_only(up: Run) -> None:
 
 def test_viewers_get_https_with_a_current_tls_and_http_versions(up: Run) -> None:
     inputs = distribution(up)
+    # Old http links go on working; nothing but the redirect is served over plain http.
     assert inputs["defaultCacheBehavior"]["viewerProtocolPolicy"] == "redirect-to-https"
     assert inputs["viewerCertificate"]["minimumProtocolVersion"] == "TLSv1.2_2021"
     assert inputs["viewerCertificate"]["sslSupportMethod"] == "sni-only"
@@ -222,6 +224,14 @@ def test_every_miss_looks_the_same_and_is_soon_forgotten(up: Run) -> None:
     page = up.one("BucketObjectv2").inputs
     assert page["key"] == "_site/404.html"
     assert page["cacheControl"] == "public, max-age=10"
+
+
+def test_caches_outside_the_cdn_forget_a_miss_soon_however_long_edges_remember_it(
+    runs: dict[str, Run],
+) -> None:
+    errors = distribution(runs["slow"])["customErrorResponses"]
+    assert {each["errorCachingMinTtl"] for each in errors} == {60}
+    assert runs["slow"].one("BucketObjectv2").inputs["cacheControl"] == "public, max-age=10"
 
 
 def test_only_the_path_is_in_the_cache_key(up: Run) -> None:
@@ -320,7 +330,7 @@ def test_exports_are_these(up: Run) -> None:
         "source", "windows", "pymanager", "macos", "testers", "_rm", "_auditor",
     }  # fmt: skip
     settings = tomllib.loads(up.outputs["publisherToml"])
-    assert settings["aws"]["distribution_id"] == up.outputs["distributionId"] == "distribution-id"
+    assert settings["aws"]["distribution_id"] == up.outputs["distributionId"] == "E1"
     assert settings["aws"]["kvs_arn"] == up.outputs["kvsArn"]
     assert settings["site"] == {
         "public_base_url": up.outputs["publicBaseUrl"],

@@ -166,6 +166,48 @@ def test_nobody_is_release_manager_and_in_another_role() -> None:
     assert load(roles=[a_role()], releaseManagers={"oidc": {"azure": ["repo:a/b:x"]}})
 
 
+SSO = "aws-reserved/sso.amazonaws.com/eu-west-1/AWSReservedSSO_RM_0"
+SSO_ROLE = f"arn:aws:iam::123456789012:role/{SSO}"
+SESSION = "arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_RM_0"
+
+
+@pytest.mark.parametrize(
+    ("builder", "manager"), [(SSO_ROLE, f"{SESSION}/ann"), (f"{SESSION}/ann", SSO_ROLE), (SSO_ROLE, SSO_ROLE)]
+)
+def test_a_role_and_its_session_are_not_taken_for_two_people(builder: str, manager: str) -> None:
+    [problem] = problems(
+        roles=[a_role(trust={"principals": [builder]})], releaseManagers={"principals": [manager]}
+    )
+    assert builder in problem
+    assert "who is a release manager too" in problem
+
+
+@pytest.mark.parametrize(
+    ("builder", "manager"),
+    [
+        (f"{SESSION}/ann", f"{SESSION}/bob"),
+        (SSO_ROLE.replace("123456789012", "210987654321"), f"{SESSION}/ann"),
+        (SSO_ROLE.replace("_RM_", "_Windows_"), SSO_ROLE),
+        (USER, f"{SESSION}/expert"),
+    ],
+)
+def test_different_people_stay_different(builder: str, manager: str) -> None:
+    assert load(roles=[a_role(trust={"principals": [builder]})], releaseManagers={"principals": [manager]})
+
+
+OWN = "arn:aws:iam::123456789012:role/example-downloads"
+
+
+@pytest.mark.parametrize("principal", [f"{OWN}-release-manager", f"{OWN}-role-windows", f"{OWN}-auditor"])
+def test_no_role_of_the_stack_leads_to_another(principal: str) -> None:
+    [problem] = problems(roles=[a_role(), a_role(name="macos", trust={"principals": [principal]})])
+    assert problem.startswith("roles.macos.trust.principals: ")
+    assert problems(roles=[a_role()], releaseManagers={"principals": [principal]})
+    session = f"{principal.replace(':iam:', ':sts:').replace(':role/', ':assumed-role/')}/ann"
+    assert problems(roles=[a_role(trust={"principals": [session]})])
+    assert load(roles=[a_role(trust={"principals": [f"{OWN}-ci"]})])
+
+
 def a_provider(**changes: Any) -> dict[str, Any]:
     return {
         "name": "github",
@@ -217,13 +259,17 @@ def test_an_issuer_has_one_provider() -> None:
         {"stagingDays": True},
         {"lagSeconds": 0},
         {"enforceCreateOnly": "perhaps"},
-        {"maxSessionSeconds": 899},
+        # IAM gives no role less than an hour, and none more than twelve.
+        {"maxSessionSeconds": 3599},
+        {"maxSessionSeconds": 43201},
         {"priceClass": "cheap"},
         {"publicBaseUrl": "https://example.org/ftp"},
         {"publicBaseUrl": "http://example.org/"},
         {"certificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/x"},
         {"certificateArn": ""},
         {"stagingBucket": "Bucket"},
+        # No certificate of S3 covers a host with more labels.
+        {"publicBucket": "downloads.example.org"},
         {"stagingBucket": "same-name", "publicBucket": "same-name"},
         {"publicFolders": []},
         {"publicFolders": ["a/b"]},
