@@ -8,6 +8,7 @@ from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
     Declined,
+    Fetched,
     GateRebuilt,
     Held,
     Opened,
@@ -16,7 +17,10 @@ from publisher.outcomes import (
     Promoted,
     Refused,
     Reported,
+    Script,
+    Shared,
     Uploaded,
+    Waited,
 )
 
 Json = dict[str, Any]
@@ -107,9 +111,51 @@ def _write_held(outcome: Held) -> Json:
     return {"release": outcome.release, "role": outcome.role, "hold": outcome.reason}
 
 
+def _write_fetched(outcome: Fetched) -> Json:
+    return {
+        "release": outcome.release,
+        "folder": outcome.folder,
+        "fetched": list(outcome.fetched),
+        "skipped": list(outcome.skipped),
+        "not_handed_over": list(outcome.pending),
+        "not_listed": list(outcome.unlisted),
+        "not_verified": list(outcome.unverified),
+        "bytes": outcome.size,
+    }
+
+
+def _write_shared(outcome: Shared) -> Json:
+    share = outcome.share
+    return {
+        "release": share.release,
+        "role": share.role,
+        "key": share.key,
+        "digest": share.digest,
+        "until": share.until.isoformat(),
+        "session_until": share.session_until.isoformat() if share.session_until else None,
+        "record": outcome.record,
+        "url": outcome.url,
+    }
+
+
+def _write_waited(outcome: Waited) -> Json:
+    return {
+        "release": outcome.release,
+        "live": outcome.live,
+        "arrived": list(outcome.arrived),
+        "waiting": dict(outcome.waiting),
+        "waited_s": outcome.seconds,
+    }
+
+
+def _write_script(outcome: Script) -> Json:
+    return {"script": outcome.text}
+
+
 def _write_reported(outcome: Reported) -> Json:
     return {
         "releases": [_write_release(release) for release in outcome.releases],
+        "unknown": list(outcome.unknown),
         "lease": dict(outcome.lease) if outcome.lease else None,
     }
 
@@ -134,8 +180,11 @@ def _write_role(status: RoleStatus) -> Json:
         "role": status.role,
         "owner": status.owner,
         "handed_over": status.handed_over,
+        "handed_over_at": status.handed_over_at.isoformat() if status.handed_over_at else None,
         "commit": status.commit,
         "hold": status.hold,
+        "missing": list(status.missing),
+        "next": status.advice,
         "artifacts": {key: str(standing) for key, standing in status.standing.items()},
     }
 
@@ -161,6 +210,10 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Opened: ("opened", _write_opened),
     Uploaded: ("uploaded", _write_uploaded),
     Held: ("held", _write_held),
+    Fetched: ("fetched", _write_fetched),
+    Shared: ("shared", _write_shared),
+    Waited: ("waited", _write_waited),
     Reported: ("reported", _write_reported),
+    Script: ("script", _write_script),
     GateRebuilt: ("rebuilt", _write_rebuilt),
 }

@@ -1,6 +1,7 @@
 """The command line: parses, wires the adapters, asks the questions, and turns errors into exit statuses."""
 
 import secrets
+import shlex
 import sys
 import time
 import traceback
@@ -13,21 +14,22 @@ import click
 from click.core import ParameterSource
 
 from publisher import __version__
-from publisher.commands import gate, hold, promote, status, upload
+from publisher.commands import fetch, gate, hold, promote, share, status, upload, wait
 from publisher.commands import open as open_command
+from publisher.completion import SHELLS, complete_role, make_script
 from publisher.config import load_config
 from publisher.core.decide import Decision
 from publisher.core.refusals import WAIVABLE, Waiver
+from publisher.core.share import MAX_HOURS
 from publisher.documents.profile import load_profile
-from publisher.errors import Exit, PublisherError, UsageError
-from publisher.outcomes import Outcome
-from publisher.output import Output
-from publisher.workflow.world import Site, World
+from publisher.errors import Exit, PublisherError, StoppedError, UsageError
+from publisher.outcomes import Outcome, Script
+from publisher.output import Output, prepare_streams
+from publisher.workflow.world import Site, Visitor, World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PROGRAM = "publisher"
-_AGAIN = "run the same command again to go on"
 _THREADS = 16
 _EXITS = """\b
 Exit statuses:
@@ -40,12 +42,6 @@ Exit statuses:
 """
 
 
-class _StoppedError(PublisherError):
-    """A person stopped the command."""
-
-    exit_status = Exit.INTERRUPTED
-
-
 @dataclass
 class Settings:
     """The options that every command has, wherever on the command line they stood."""
@@ -56,6 +52,7 @@ class Settings:
     verbose: bool = False
     command: str = "publisher"
     connect: "Callable[[Settings], World]" = field(default_factory=lambda: connect)
+    visit: "Callable[[Settings], Visitor]" = field(default_factory=lambda: visit)
 
     def make_output(self) -> Output:
         """Make the output that these options ask for."""
@@ -95,7 +92,12 @@ def common(command: F) -> F:
 
 
 role_option = click.option(
-    "--role", required=True, envvar="PUBLISHER_ROLE", show_envvar=True, help="Your role in the profile."
+    "--role",
+    required=True,
+    envvar="PUBLISHER_ROLE",
+    show_envvar=True,
+    shell_complete=complete_role,
+    help="Your role in the profile.",
 )
 
 
@@ -110,6 +112,9 @@ def publisher() -> None:
     \b
     A builder:
       publisher upload 3.14.0b3 dist/ --role windows --commit SHA --complete
+    A tester:
+      publisher fetch 3.14.0b3 windows --role qa
+      publisher hold 3.14.0b3 --role qa --reason 'what is wrong'
     The release manager:
       publisher open 3.14.0b3 --commit SHA
       publisher status 3.14.0b3
@@ -161,6 +166,111 @@ def upload_(
     """
     request = upload.UploadRequest(release, role, paths, commit, complete, prune)
     return upload.run(wire(), request)
+
+
+@publisher.command("fetch")
+@click.argument("release")
+@click.argument("names", metavar="[ROLE|KEY]...", nargs=-1, shell_complete=complete_role)
+@click.option("--to", "folder", metavar="DIR", default=".", show_default=True, help="Where files go.")
+@click.option(
+    "--role",
+    envvar="PUBLISHER_ROLE",
+    show_envvar=True,
+    shell_complete=complete_role,
+    help="Your role in the profile: it says what you may read. The release manager has none.",
+)
+@common
+def fetch_(*, release: str, names: tuple[str, ...], folder: str, role: str | None) -> Outcome:
+    """Download staged files of RELEASE to DIR/KEY, verified while they are written.
+
+    \b
+    publisher fetch 3.14.0b3 --role qa                  what qa may read
+    publisher fetch 3.14.0b3 windows --role qa --to x/  what windows staged
+    publisher fetch 3.14.0b3 python-3.14.0b3-amd64.exe --role qa
+
+    A KEY is a public key or the end of one, such as a file name. A builder reads its own files, a tester
+    those of the roles that the profile names, the release manager (no --role) everybody's.
+
+    Files that are there with the right digest are left alone, and broken downloads are continued: run it
+    again after an interruption.
+    """  # noqa: D301
+    return fetch.run(wire(), fetch.FetchRequest(release, names, role, folder))
+
+
+@publisher.command("share")
+@click.argument("release")
+@click.argument("key")
+@click.option(
+    "--hours", type=click.IntRange(1, MAX_HOURS), required=True, help="How long the link is to work."
+)
+@click.option("--reason", required=True, help="For whom and what for, on record.")
+@common
+def share_(*, release: str, key: str, hours: int, reason: str) -> Outcome:
+    """Give somebody outside a link to one staged file of RELEASE, for some hours.
+
+    \b
+    publisher share 3.14.0b3 python-3.14.0b3-amd64.exe --hours 24 \\
+      --reason 'Ann tries it on ARM'
+
+    For the release manager. KEY is a public key or the end of one, such as a file name. The link leads to the
+    version that is staged now, and is the only thing on stdout; whoever has it can download the file. It is
+    stored nowhere: what is kept (who, when, until, which version, why) is in _state/shares/. Signed with the
+    credentials of a session, a link ends with that session at the latest.
+    """  # noqa: D301
+    return share.run(wire(), share.ShareRequest(release, key, hours, reason))
+
+
+@publisher.command("wait")
+@click.argument("release")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    shell_complete=complete_role,
+    help="Wait for this role alone; can be given again.  [default: all that deliver]",
+)
+@click.option("--live", is_flag=True, help="Wait until RELEASE is public; needs no credentials.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Give up then, with 3.  [default: never]",
+)
+@common
+def wait_(*, release: str, roles: tuple[str, ...], live: bool, timeout: float | None) -> Outcome:
+    """Wait until all roles have handed over RELEASE, and nothing is refused; or until it is public.
+
+    \b
+    publisher wait 3.14.0b3 --timeout 7200   until all have handed over
+    publisher wait 3.14.0b3 --role windows   until windows has
+    publisher wait 3.14.0b3 --live           until it is public
+
+    A line on stderr tells each change; --json answers at the end. --live asks for every file that the profile
+    requires, as anybody can. Otherwise the release manager waits for everything that promote asks of the
+    roles. A builder or tester names roles whose files it may read (a builder: its own), and learns whether
+    their hand-over is complete in itself: the attempt, holds and what is public it may not see.
+    """  # noqa: D301
+    request = wait.WaitRequest(release, roles, timeout)
+    if not live:
+        return wait.run(wire(), request)
+    if roles:
+        raise UsageError("--live looks at the whole release", "leave out --role")
+    settings = _settings()
+    return wait.run_live(settings.visit(settings), request)
+
+
+@publisher.command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@common
+def completion_(*, shell: str) -> Outcome:
+    """Print what SHELL has to load to complete commands, options and roles.
+
+    \b
+    bash  eval "$(publisher completion bash)"  in ~/.bashrc
+    zsh   eval "$(publisher completion zsh)"   in ~/.zshrc
+    fish  publisher completion fish | source   in config.fish
+    """  # noqa: D301
+    return Script(make_script(publisher, _PROGRAM, shell))
 
 
 @publisher.command("hold")
@@ -272,9 +382,27 @@ def connect(settings: Settings) -> World:
         parallel=Threads(_THREADS),
         new_id=lambda: secrets.token_hex(16),
         sleep=time.sleep,
+        monotonic=time.monotonic,
         observer=settings.make_output(),
         site=Site(config.cdn_url, config.public_base_url),
         times=config.times,
+    )
+
+
+def visit(settings: Settings) -> Visitor:
+    """Make what anybody has who looks at the public site: no SDK of AWS, no credentials."""
+    from publisher.adapters.threads import Threads
+    from publisher.adapters.web import Web
+
+    config = load_config(Path(settings.config))
+    return Visitor(
+        profile=load_profile(config.profile),
+        web=Web(_THREADS, f"publish-gate/{__version__}"),
+        parallel=Threads(_THREADS),
+        sleep=time.sleep,
+        monotonic=time.monotonic,
+        observer=settings.make_output(),
+        site=Site(config.cdn_url, config.public_base_url),
     )
 
 
@@ -287,13 +415,14 @@ def run(arguments: list[str] | None = None, settings: Settings | None = None) ->
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     settings = settings or Settings()
+    # Help and misuse are printed by click, which knows nothing of what a stream cannot show.
+    prepare_streams()
     try:
         outcome = publisher.main(arguments, prog_name=_PROGRAM, obj=settings, standalone_mode=False)
     except click.ClickException as error:
         return _show_misuse(settings, arguments, error)
-    except (KeyboardInterrupt, click.Abort):
-        settings.make_output().show_error(settings.command, _StoppedError("interrupted", _AGAIN))
-        return Exit.INTERRUPTED
+    except (KeyboardInterrupt, click.Abort, StoppedError) as error:
+        return _show_stop(settings, arguments, error)
     except PublisherError as error:
         if settings.verbose:
             traceback.print_exc()
@@ -316,6 +445,17 @@ def run(arguments: list[str] | None = None, settings: Settings | None = None) ->
 def main() -> None:
     """Run as a program."""
     sys.exit(run())
+
+
+def _show_stop(settings: Settings, arguments: list[str], error: BaseException) -> int:
+    said = "interrupted"
+    if isinstance(error, StoppedError):
+        said = str(error)
+        # As click does for its own: the terminal has written ^C.
+        click.echo(err=True)
+    again = StoppedError(said, f"to go on: {shlex.join([_PROGRAM, *arguments])}")
+    settings.make_output().show_error(settings.command, again)
+    return Exit.INTERRUPTED
 
 
 def _show_misuse(settings: Settings, arguments: list[str], error: click.ClickException) -> int:
@@ -341,6 +481,8 @@ def _settings() -> Settings:
 
 
 def _parse_waivers(waive: tuple[str, ...], reason: str | None) -> tuple[Waiver, ...]:
+    if reason is not None and not waive:
+        raise UsageError("--reason is why something is waived", "add: --waive RULE:SUBJECT, or leave it out")
     if waive and not (reason or "").strip():
         raise UsageError("--waive needs a reason, which goes on record", "add: --reason '…'")
     return tuple(_parse_waiver(text, (reason or "").strip()) for text in waive)

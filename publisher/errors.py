@@ -36,6 +36,12 @@ class ConfigError(PublisherError):
     exit_status = Exit.MISUSED
 
 
+class StoppedError(PublisherError):
+    """A person stopped the command; the message says what was done until then."""
+
+    exit_status = Exit.INTERRUPTED
+
+
 class StoreError(PublisherError):
     """A bucket answered with an error, or not at all."""
 

@@ -1,11 +1,12 @@
 """What commands answer: plain values that the output shows, each with the exit status it means."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from publisher.core.decide import Decision
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
+from publisher.core.share import Share
 from publisher.core.status import ReleaseStatus
 from publisher.errors import Exit
 
@@ -88,11 +89,64 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was fetched into `folder`, by public key; `skipped` was there already, with the right digest.
+
+    `pending` names the roles that have not handed over yet, `unlisted` the files that their role's hand-over
+    does not list, `unverified` those of which neither store nor hand-over tells a digest.
+    """
+
+    release: str
+    folder: str
+    fetched: tuple[str, ...]
+    skipped: tuple[str, ...]
+    pending: tuple[str, ...]
+    unlisted: tuple[str, ...]
+    unverified: tuple[str, ...]
+    size: int
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A link for somebody outside, which is shown once and kept nowhere; `record` is the key of what is."""
+
+    share: Share
+    record: str
+    url: str = field(repr=False)
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """How waiting ended: with nothing left, or with what was still `waiting` (a role or URL, and why)."""
+
+    release: str
+    live: bool
+    arrived: tuple[str, ...]
+    waiting: Mapping[str, str]
+    seconds: int
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
-    """The status of releases, and who holds the lease."""
+    """The status of releases, and who holds the lease.
+
+    `unknown` names what was opened once and is no release by the present profile.
+    """
 
     releases: tuple[ReleaseStatus, ...]
     lease: Mapping[str, str | int] | None
+    unknown: tuple[str, ...] = ()
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A text for a program, printed as it is."""
+
+    text: str
     status: Exit = Exit.DONE
 
 
@@ -106,4 +160,18 @@ class GateRebuilt:
     status: Exit = Exit.DONE
 
 
-Outcome = Refused | Declined | Promoted | Planned | Opened | Uploaded | Held | Reported | GateRebuilt
+Outcome = (
+    Refused
+    | Declined
+    | Promoted
+    | Planned
+    | Opened
+    | Uploaded
+    | Held
+    | Fetched
+    | Shared
+    | Waited
+    | Reported
+    | GateRebuilt
+    | Script
+)

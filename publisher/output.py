@@ -1,35 +1,25 @@
 """The only place that prints: the answer on stdout, the conversation on stderr."""
 
+import codecs
 import io
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import singledispatchmethod
-from itertools import groupby
-from threading import Lock
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.text import Text
 
 from publisher.answers import make_answer
 from publisher.core.decide import Decision
-from publisher.core.plan import Plan
-from publisher.core.profile import RM
+from publisher.core.delivery import Standing
 from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
 from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
     Declined,
+    Fetched,
     GateRebuilt,
     Held,
     Opened,
@@ -38,11 +28,28 @@ from publisher.outcomes import (
     Promoted,
     Refused,
     Reported,
+    Script,
+    Shared,
     Uploaded,
+    Waited,
+)
+from publisher.progress import Progress
+from publisher.wording import (
+    SHOWN,
+    clean,
+    describe_plan,
+    describe_role,
+    describe_session,
+    format_size,
+    format_time,
+    group,
+    name_plan,
+    shorten,
 )
 
-_SHOWN = 5
-"""How many names of a long list are shown; `--json` lists them all."""
+_FEW = 3
+_SPELL = "publisher-spell"
+_SIGNS = {"\N{HORIZONTAL ELLIPSIS}": "...", "\N{MIDDLE DOT}": "-"}
 
 
 class Output:
@@ -53,22 +60,19 @@ class Output:
         self._quiet = quiet
         self.out = _make_console(stderr=False)
         self.err = _make_console(stderr=True)
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
-        self._done = 0
-        self._lock = Lock()
+        self._progress = Progress(self.err, silent=quiet)
 
     def show(self, command: str, outcome: Outcome) -> None:
         """Print a command's outcome."""
         if self._json:
             self._print_json(make_answer(command, outcome))
-        elif not (self._quiet and outcome.status is Exit.DONE):
+        elif isinstance(outcome, Shared | Script) or not (self._quiet and outcome.status is Exit.DONE):
             self._show(outcome)
 
     def show_plan(self, decision: Decision) -> None:
         """Print what is about to be done, for the release manager to review."""
         console = self.err if self._json else self.out
-        for line in _describe_plan(decision):
+        for line in describe_plan(decision):
             console.print(line)
 
     def show_error(self, command: str, error: PublisherError) -> None:
@@ -83,7 +87,7 @@ class Output:
     def step(self, name: str, detail: str) -> None:
         """Show that a step begins."""
         if not self._quiet:
-            self.err.print(f"  {name:<9}{detail}")
+            self.err.print(f"  {name:<8} {detail}")
 
     def warn(self, text: str) -> None:
         """Show a warning, unless there is to be silence."""
@@ -91,35 +95,21 @@ class Output:
             self.err.print(Text.assemble(("warning: ", "yellow"), text))
 
     def expect(self, files: int, size: int) -> None:
-        """Show a bar, on a terminal only."""
-        if self._quiet or not self.err.is_terminal:
-            return
-        self._progress = Progress(
-            BarColumn(),
-            TextColumn("{task.fields[done]}/{task.fields[files]} files"),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=self.err,
-            transient=True,
-        )
-        self._done = 0
-        self._task = self._progress.add_task("", total=size, done=0, files=files)
-        self._progress.start()
+        """Show how far `files` are: by a bar on a terminal, now and then by a line elsewhere."""
+        self._progress.begin(files, size)
 
     def advance(self, key: str, size: int) -> None:
-        """Move the bar."""
+        """Count one more file as done, and the bytes of it that were not counted yet."""
         _ = key
-        with self._lock:
-            if self._progress:
-                self._done += 1
-                self._progress.update(self._task, advance=size, done=self._done)
+        self._progress.move(size, files=1)
+
+    def move(self, size: int) -> None:
+        """Count some bytes of a file."""
+        self._progress.move(size)
 
     def finish(self) -> None:
         """Take the bar away."""
-        if self._progress:
-            self._progress.stop()
-        self._progress = None
+        self._progress.end()
 
     def _print_json(self, answer: object) -> None:
         self.out.print(json.dumps(answer, indent=2))
@@ -151,7 +141,7 @@ class Output:
         self.out.print(
             Text.assemble(
                 ("promoted ", "bold green"),
-                f"{_name(plan)}: {len(plan.files)} files, {format_size(plan.size)} are public",
+                f"{name_plan(plan)}: {len(plan.files)} files, {format_size(plan.size)} are public",
             )
         )
         self.out.print(f"  plan      {plan.digest}")
@@ -185,7 +175,7 @@ class Output:
             f"{len(outcome.skipped)} there already, {len(outcome.pruned)} removed"
         )
         if outcome.missing:
-            self.warn(f"{len(outcome.missing)} required files are missing: {_shorten(outcome.missing)}")
+            self.warn(f"{len(outcome.missing)} required files are missing: {shorten(outcome.missing)}")
         if outcome.stale:
             self.warn("the earlier hand-over no longer matches; hand over again: --complete")
         self.out.print(
@@ -200,7 +190,51 @@ class Output:
             self.out.print(f"{outcome.role} holds {outcome.release}: {outcome.reason}")
 
     @_show.register
+    def _(self, outcome: Fetched) -> None:
+        self.out.print(
+            f"fetched {outcome.release} into {clean(outcome.folder)}: {len(outcome.fetched)} files "
+            f"({format_size(outcome.size)}), {len(outcome.skipped)} there already"
+        )
+        for role in outcome.pending:
+            self.warn(f"{role} has not handed over yet: its files may still change")
+        if outcome.unlisted:
+            self.warn(f"not in their role's SHA256SUMS: {shorten(outcome.unlisted)}")
+        if outcome.unverified:
+            self.warn(f"nothing tells the digest of {shorten(outcome.unverified)}: not verified")
+
+    @_show.register
+    def _(self, outcome: Shared) -> None:
+        share = outcome.share
+        if not self._quiet:
+            self.err.print(f"{share.key} of {share.role}, until {format_time(share.end)}")
+            self.err.print(f"  digest   sha256:{share.digest}")
+            self.err.print(f"  record   {outcome.record}")
+        ends = describe_session(share)
+        if ends:
+            self.warn(ends)
+        self.out.print(outcome.url)
+
+    @_show.register
+    def _(self, outcome: Waited) -> None:
+        if not outcome.waiting:
+            state = "is live" if outcome.live else f"is handed over by {', '.join(outcome.arrived)}"
+            self.out.print(f"{outcome.release} {state}, after {outcome.seconds} s")
+            return
+        self.out.print(f"{outcome.release}: the time is up after {outcome.seconds} s; still waiting:")
+        waiting = tuple(outcome.waiting.items())
+        for name, why in waiting[:SHOWN]:
+            self.out.print(f"  {clean(name)}: {clean(why)}")
+        if len(waiting) > SHOWN:
+            self.out.print(f"  … and {len(waiting) - SHOWN} more (--json lists all)")
+
+    @_show.register
+    def _(self, outcome: Script) -> None:
+        self.out.print(outcome.text)
+
+    @_show.register
     def _(self, outcome: Reported) -> None:
+        for name in outcome.unknown:
+            self.warn(f"{clean(name)} was opened once and is no release by the present profile")
         if not outcome.releases:
             self.out.print("no release in progress; open one: publisher open RELEASE --commit SHA")
         for release in outcome.releases:
@@ -223,107 +257,64 @@ class Output:
                 (status.release, "bold"), f"  {status.kind}, attempt {status.attempt}{at}: {status.stage}"
             )
         )
-        rows = [row for role in status.roles if (row := _make_row(role))]
-        for line in _align([("role", "hand-over", "commit", "artifacts"), *rows]):
-            self.out.print(f"  {line}")
+        for role in status.roles:
+            self._show_role(role)
         if status.streamed:
-            self.warn(f"no whole-file digest in the store, so streamed once: {_shorten(status.streamed)}")
+            self.warn(f"no whole-file digest in the store, so streamed once: {shorten(status.streamed)}")
         self._print_refusals(status.refusals, waivable=True)
         if status.stage in {Stage.READY, Stage.PLANNED}:
             self.out.print(f"  next: publisher promote {status.release}")
+
+    def _show_role(self, role: RoleStatus) -> None:
+        line = describe_role(role)
+        if line is None:
+            return
+        self.out.print(Text.assemble("  ", (role.role, "bold"), f"  {line}"))
+        for standing in (Standing.MISSING, Standing.DIFFERS, Standing.EXTRA):
+            names = role.list_keys(standing)
+            if names:
+                self.out.print(f"    {standing:<8} {shorten(names, shown=_FEW)}")
+        if role.hold is not None:
+            self.out.print(f"    {'held':<8} {clean(role.hold)}")
+        if role.advice:
+            self.out.print(f"    {'next':<8} {clean(role.advice)}")
 
     def _show_finished(self, finished: Iterable[str]) -> None:
         for promotion in finished:
             self.out.print(f"finished promotion {promotion}, which an earlier run left live")
 
     def _print_refusals(self, refusals: Iterable[Refusal], *, waivable: bool) -> None:
-        for group in _group(refusals):
-            first = group[0]
-            subjects = _shorten([refusal.subject for refusal in group])
+        for alike in group(refusals):
+            first = alike[0]
+            subjects = shorten([refusal.subject for refusal in alike])
             self.out.print(Text.assemble("  ", (f"{first.rule:<11}", "yellow"), subjects))
-            self.out.print(f"    found    {_clean(first.found)}")
-            self.out.print(f"    expected {_clean(first.expected)}")
-            self.out.print(f"    next     {_clean(first.cure)}")
+            self.out.print(f"    found    {clean(first.found)}")
+            self.out.print(f"    expected {clean(first.expected)}")
+            self.out.print(f"    next     {clean(first.cure)}")
             if waivable and first.rule in WAIVABLE:
-                each = " for each of them," if len(group) > 1 else ""
-                waiver = shlex.quote(_clean(f"{first.rule}:{first.subject}"))
+                each = " for each of them," if len(alike) > 1 else ""
+                waiver = shlex.quote(clean(f"{first.rule}:{first.subject}"))
                 self.out.print(f"    or       --waive {waiver}{each} --reason '…'")
 
 
-def format_size(size: int) -> str:
-    """Write a number of bytes for people, in decimal units."""
-    amount = float(size)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.2f} GB"
+def prepare_streams() -> None:
+    """Let both streams take any text: what their encoding lacks is spelt out, whoever prints it."""
+    codecs.register_error(_SPELL, _spell_out)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_SPELL)
 
 
 def _make_console(*, stderr: bool) -> Console:
+    prepare_streams()
     file = sys.stderr if stderr else sys.stdout
-    console = Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    # A name that the terminal's encoding cannot show must not hide what is said about it.
-    if isinstance(file, io.TextIOWrapper):
-        file.reconfigure(errors="backslashreplace")
-    return console
+    return Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def _name(plan: Plan) -> str:
-    return ", ".join(release.name for release in plan.releases)
-
-
-def _describe_plan(decision: Decision) -> Iterator[str]:
-    plan = decision.plan
-    yield f"plan {plan.digest}"
-    for release in plan.releases:
-        files = [file for file in plan.files if file.release == release.name]
-        at = f" at {release.commit}" if release.commit else ""
-        yield f"  {release.name}, attempt {release.attempt}{at}, promotion number {release.number}"
-        roles = sorted({file.role for file in files})
-        parts = ", ".join(f"{role} {sum(file.role == role for file in files)}" for role in roles)
-        yield f"    create {len(files)} files, {format_size(sum(file.size for file in files))}: {parts}"
-    if decision.skipped:
-        yield f"    skip   {decision.skipped} files that are public already"
-    if decision.streamed:
-        yield f"    streamed {format_size(decision.streamed)}: no whole-file digest in the store"
-    for refusal in plan.waived:
-        reason = next(waiver.reason for waiver in plan.waivers if waiver.covers(refusal))
-        yield f"    waived {refusal.rule}:{refusal.subject} because {reason}"
-
-
-def _group(refusals: Iterable[Refusal]) -> Iterator[list[Refusal]]:
-    """Put refusals together that differ in nothing but their subject."""
-
-    def alike(refusal: Refusal) -> tuple[str, str, str, str]:
-        return refusal.rule, refusal.found, refusal.expected, refusal.cure
-
-    for _, group in groupby(refusals, alike):
-        yield list(group)
-
-
-def _shorten(names: Iterable[str]) -> str:
-    names = [_clean(name) for name in names]
-    more = f" … and {len(names) - _SHOWN} more (--json lists all)" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
-def _clean(text: str) -> str:
-    """Show what cannot be seen: names in a bucket are anybody's, and a terminal obeys some characters."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
-def _make_row(role: RoleStatus) -> tuple[str, ...] | None:
-    """Write a role's line of a status; the release manager's needs none while there are no sidecars."""
-    counts = ", ".join(f"{count} {standing}" for standing, count in sorted(role.counts.items()))
-    if role.role == RM and not counts:
-        return None
-    said = ("yes" if role.handed_over else "no") if role.delivers else "tests"
-    return role.role, f"{said}, holds" if role.hold else said, (role.commit or "")[:12], counts
-
-
-def _align(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    rows = list(rows)
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+def _spell_out(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Spell in ASCII what a stream's encoding lacks: our own signs as they look, all else by its number."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    spelt = (_SIGNS.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in text)
+    return "".join(spelt), error.end

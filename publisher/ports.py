@@ -3,7 +3,7 @@
 Every method may raise `StoreError`; `AccessDeniedError` is never "absent". Keys are those of the bucket.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -88,6 +88,24 @@ class Staging(Bucket, Protocol):
 
         Raises:
             ConflictError: The current version is another, perhaps from a first try of this very request.
+        """
+        ...
+
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`.
+
+        It needs no right on versions, which builders have not. `offset` has to be less than the size, but
+        for 0. Errors come while it is iterated, perhaps after some bytes.
+
+        Raises:
+            GoneError: The key has been written again since, or is gone.
+        """
+        ...
+
+    def sign_link(self, source: Version, seconds: int) -> str:
+        """Sign a link by which anybody can download exactly this version; no request is made.
+
+        It is as good as the credentials that signed it: it ends with them, if they end earlier.
         """
         ...
 
@@ -188,11 +206,22 @@ class Web(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Credentials that end by themselves. `until` is None where only their issuer knows when."""
+
+    until: datetime | None
+
+
 class Identity(Protocol):
     """Who is asking."""
 
     def who(self) -> str:
         """Give the ARN of the credentials in use."""
+        ...
+
+    def session(self) -> Session | None:
+        """Tell when the credentials in use end, or answer None if they are lasting ones."""
         ...
 
 
@@ -201,4 +230,8 @@ class Parallel(Protocol):
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Do `work` on every item and answer in their order; the first error ends it."""
+        ...
+
+    def stopping(self) -> bool:
+        """Tell work that takes long whether it is for nothing: the map was ended by an error or a person."""
         ...

@@ -10,7 +10,8 @@ from publisher.core.decide import Decision
 from publisher.core.refusals import Refusal
 from publisher.errors import PublisherError
 from publisher.outcomes import GateRebuilt, Opened, Planned, Promoted, Refused
-from publisher.output import Output, format_size
+from publisher.output import Output
+from publisher.wording import format_size
 from tests.support.builders import RELEASE, a_file, a_plan, a_waiver
 
 Captured = pytest.CaptureFixture[str]
@@ -164,6 +165,12 @@ def test_steps_and_warnings_are_lines_of_stderr_unless_quiet(
     assert streams.out == ""
     assert len(streams.err.splitlines()) == lines
     assert quiet or "warning: a [b] c" in streams.err
+
+
+def test_a_long_name_of_a_step_is_kept_apart_from_what_is_said(capsys: Captured) -> None:
+    an_output().step("pymanager", "not handed over")
+
+    assert capsys.readouterr().err == "  pymanager not handed over\n"
 
 
 def test_a_bar_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:

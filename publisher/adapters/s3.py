@@ -1,14 +1,15 @@
 """Amazon S3: the staging and the public bucket, by single requests whose conditions the store enforces."""
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from publisher.adapters.aws import make_config, translate_error
@@ -38,9 +39,15 @@ class _Which(TypedDict, total=False):
     VersionId: str
 
 
+class _From(TypedDict, total=False):
+    Range: str
+
+
 def make_client(region: str, connections: int) -> "S3Client":
     """Make a client with the usual credential chain, retries and as many connections as threads."""
-    return boto3.session.Session().client("s3", region_name=region, config=make_config(connections))
+    # Links would else be signed in the old way, in which they name no end that S3 enforces for sessions.
+    config = make_config(connections).merge(Config(signature_version="s3v4"))
+    return boto3.session.Session().client("s3", region_name=region, config=config)
 
 
 class S3Bucket:
@@ -49,6 +56,7 @@ class S3Bucket:
     def __init__(self, client: "S3Client", name: str) -> None:
         self.name = name
         self._client = client
+        self._digests: dict[Version, Digest] = {}
 
     def list_keys(self, prefix: str) -> tuple[str, ...]:
         """List every key under `prefix`, in order, however many pages that takes."""
@@ -67,12 +75,17 @@ class S3Bucket:
         return self._unless_absent(key, lambda: self._read(key))
 
     def compute_digest(self, version: Version) -> Digest:
-        """Stream exactly this version and compute its digest."""
+        """Stream exactly this version and compute its digest; once is enough, for a version never changes."""
+        if version in self._digests:
+            return self._digests[version]
         with self._translate(f"read {version.key}"):
             answer = self._client.get_object(Bucket=self.name, Key=version.key, VersionId=version.version_id)
             digest = hashlib.sha256()
             for chunk in answer["Body"].iter_chunks(_CHUNK):
                 digest.update(chunk)
+        # A bucket without versions calls all of them "null".
+        if version.version_id != "null":
+            self._digests[version] = Digest(digest.hexdigest())
         return Digest(digest.hexdigest())
 
     def now(self) -> datetime:
@@ -157,6 +170,30 @@ class S3Staging(S3Bucket):
         except GoneError as error:
             # S3 answers 404, not 412, when there is nothing to compare the ETag with.
             raise ConflictError(str(error)) from error
+
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`."""
+        part: _From = {"Range": f"bytes={offset}-"} if offset else {}
+        try:
+            with self._translate(f"read {source.key}"):
+                answer = self._client.get_object(
+                    Bucket=self.name, Key=source.key, IfMatch=source.etag, **part
+                )
+                with closing(answer["Body"]) as body:
+                    if offset and not answer.get("ContentRange", "").startswith(f"bytes {offset}-"):
+                        raise StoreError(f"{self.name} does not answer with the rest of {source.key}")
+                    yield from body.iter_chunks(_CHUNK)
+        except ConflictError as error:
+            raise GoneError(f"{source.key} has been written again meanwhile", "run again") from error
+
+    def sign_link(self, source: Version, seconds: int) -> str:
+        """Sign a link by which anybody can download exactly this version; no request is made."""
+        with self._translate(f"sign a link to {source.key}"):
+            return self._client.generate_presigned_url(
+                "get_object",
+                Params={"Bucket": self.name, "Key": source.key, "VersionId": source.version_id},
+                ExpiresIn=seconds,
+            )
 
 
 class S3Public(S3Bucket):

@@ -1,4 +1,6 @@
-"""AWS STS: whose credentials are in use."""
+"""AWS STS: whose credentials are in use, and until when."""
+
+from datetime import datetime
 
 import boto3
 from botocore.config import Config
@@ -12,6 +14,7 @@ from botocore.exceptions import (
 )
 
 from publisher.errors import AccessDeniedError, StoreError
+from publisher.ports import Session
 
 
 class StsIdentity:
@@ -43,3 +46,20 @@ class StsIdentity:
                     "log in again, or set AWS_PROFILE to the profile of your role",
                 ) from error
         return self._arn
+
+    def session(self) -> Session | None:
+        """Tell when the credentials in use end, or answer None if they are lasting ones."""
+        try:
+            found = boto3.session.Session().get_credentials()
+            token = found.get_frozen_credentials().token if found else None
+        # A bare RuntimeError is what the SDK makes of credentials that have ended and cannot be renewed.
+        except (ClientError, BotoCoreError, RuntimeError) as error:
+            raise AccessDeniedError(
+                f"the AWS credentials in use are not valid: {error}",
+                "log in again, or set AWS_PROFILE to the profile of your role",
+            ) from error
+        if not token:
+            return None
+        # Known of credentials that the SDK renews by itself; it offers no other way to ask for it.
+        until = getattr(found, "_expiry_time", None)
+        return Session(until if isinstance(until, datetime) else None)

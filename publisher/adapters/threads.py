@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from threading import Event
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -13,9 +14,11 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self._count = count
+        self._stopping = Event()
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Do `work` on every item and answer in their order."""
+        self._stopping.clear()
         with ThreadPoolExecutor(max_workers=self._count) as pool:
             try:
                 futures = [pool.submit(work, item) for item in items]
@@ -24,5 +27,10 @@ class Threads:
                     future.result()
                 return [future.result() for future in futures]
             except BaseException:
+                self._stopping.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def stopping(self) -> bool:
+        """Tell work that takes long whether it is for nothing: the map was ended by an error or a person."""
+        return self._stopping.is_set()

@@ -11,7 +11,7 @@ from publisher.core.snapshot import ReleaseState, select_live
 from publisher.errors import UsageError
 from publisher.outcomes import Opened, Outcome, Refused
 from publisher.workflow.lease import LeaseHolder, hold_lease
-from publisher.workflow.releases import check_commit, parse_release
+from publisher.workflow.releases import check_commit, parse_release, suggest_opened, suggest_release
 from publisher.workflow.state import Stored
 from publisher.workflow.world import World
 
@@ -46,7 +46,8 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
         UsageError: The name is no release, the commit is not a full one, or the reason is empty.
         LeaseError: A promotion is under way.
     """
-    release = parse_release(world.profile, name)
+    with suggest_release(world, name):
+        release = parse_release(world.profile, name)
     commit = check_commit(world.profile, commit)
     if not reason.strip():
         raise UsageError("found an empty reason, expected why this attempt is over", "say it: --reason '…'")
@@ -54,6 +55,7 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
         stored = world.state.read_release(name)
         refusals = tuple(_refuse_respin(world, release, stored))
         if stored is None or refusals:
+            suggest_opened(world, refusals)
             return Refused(refusals)
         state = replace(
             stored.value,

@@ -12,13 +12,13 @@ from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
-from publisher.errors import MovedError, PublisherError, UnfinishedError
+from publisher.errors import MovedError, PublisherError, StoppedError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
-from publisher.workflow.releases import parse_releases
-from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, RESUME, Run, Step, run_steps
+from publisher.workflow.releases import parse_releases, suggest_opened, suggest_release
+from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, GO_LIVE, RESUME, Run, Step, run_steps
 from publisher.workflow.world import World
 
 Confirm = Callable[[Decision], bool]
@@ -46,8 +46,32 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
         UsageError: A name is no release of this project.
         LeaseError: Another holds the lease.
         UnfinishedError: Something is public and not everything is done; running again finishes it.
+        StoppedError: A person stopped it; the message says whether anything is public.
     """
-    releases = parse_releases(world.profile, request.releases)
+    begun: list[Run] = []
+    try:
+        return _run(world, request, confirm, begun)
+    except KeyboardInterrupt:
+        raise StoppedError(_describe_stop(begun)) from None
+
+
+def _describe_stop(begun: list[Run]) -> str:
+    """Say whether anything is public, by the step that was under way when a person stopped the promotion."""
+    if not begun:
+        return "interrupted before anything was made public"
+    run = begun[-1]
+    if run.step == GO_LIVE:
+        state = "it may be public by now, or not; running again finds out, and finishes it if it is"
+    elif run.step in {"", *(step.name for step in BEFORE_LIVE)}:
+        state = "nothing of it is public"
+    else:
+        state = "it is live, all of it can be downloaded, and it is not finished"
+    return f"interrupted at step {run.step or 'plan'} of promotion {run.plan.id}: {state}"
+
+
+def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Run]) -> Outcome:
+    with suggest_release(world, *request.releases):
+        releases = parse_releases(world.profile, request.releases)
     author = Author(world.identity.who(), world.new_id(), world.staging.now())
     snapshot = gather(world, releases)
     live = tuple(promotion.plan.id for promotion in _find_live(snapshot, releases))
@@ -55,11 +79,13 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
         return Planned(None, live)
     if live:
         with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
-            _finish(world, held, request, author.who)
+            _finish(world, held, request, author.who, begun)
+        begun.clear()
         snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
+        suggest_opened(world, decision.refusals)
         return Refused(decision.refusals, live)
     if isinstance(decision, NothingToDo):
         return Promoted(None, live, decision.public, 0)
@@ -70,13 +96,21 @@ def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
     if not confirm(decision):
         return Declined()
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
-        return _promote(world, held, request, decision, live)
+        return _promote(world, held, request, decision, live, begun)
 
 
 def _promote(
-    world: World, held: Held, request: PromoteRequest, shown: Decision, finished: tuple[str, ...]
+    world: World,
+    held: Held,
+    request: PromoteRequest,
+    shown: Decision,
+    finished: tuple[str, ...],
+    begun: list[Run],
 ) -> Outcome:
-    """Decide again now that nobody else can promote, and go through with exactly what was shown."""
+    """Decide again now that nobody else can promote, and go through with exactly what was shown.
+
+    `begun` gets the run, for whoever has to tell how far it came.
+    """
     releases = parse_releases(world.profile, request.releases)
     author = Author(shown.plan.who, shown.plan.id, world.staging.now())
     snapshot = gather(world, releases)
@@ -89,6 +123,7 @@ def _promote(
         return Refused((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
     plan = _store_plan(world, *held, decision.plan, snapshot)
     run = Run(world, *held, plan, author.who, deep=request.deep)
+    begun.append(run)
     try:
         run_steps(run, BEFORE_LIVE)
     except MovedError as error:
@@ -98,11 +133,13 @@ def _promote(
     return Promoted(run.plan, finished, decision.skipped, streamed)
 
 
-def _finish(world: World, held: Held, request: PromoteRequest, who: str) -> None:
+def _finish(world: World, held: Held, request: PromoteRequest, who: str, begun: list[Run]) -> None:
     """Finish from the plans alone: staging may have expired and the profile may have changed since."""
     gated = find_gated(world.gate.read_entries())
     for promotion in select_live(world.state.read_unfinished(gated), request.releases):
-        _complete(Run(world, *held, promotion.plan, who, deep=request.deep), RESUME)
+        run = Run(world, *held, promotion.plan, who, deep=request.deep, step=RESUME[0].name)
+        begun.append(run)
+        _complete(run, RESUME)
 
 
 def _complete(run: Run, steps: Iterable[Step]) -> None:

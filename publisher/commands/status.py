@@ -8,7 +8,7 @@ from publisher.core.status import Stage, report_status
 from publisher.errors import Exit
 from publisher.outcomes import Reported
 from publisher.workflow.gather import gather
-from publisher.workflow.releases import parse_releases
+from publisher.workflow.releases import parse_releases, suggest_opened, suggest_release
 from publisher.workflow.world import World
 
 
@@ -23,12 +23,20 @@ def run(world: World, names: Iterable[str], *, check: bool) -> Reported:
     Raises:
         UsageError: A name is no release of this project.
     """
-    names = tuple(names) or _find_in_progress(world)
-    snapshot = gather(world, parse_releases(world.profile, names))
+    names = tuple(names)
+    unknown: tuple[str, ...] = ()
+    if not names:
+        opened = _find_in_progress(world)
+        names = tuple(name for name in opened if world.profile.parse_release(name))
+        unknown = tuple(name for name in opened if name not in names)
+    with suggest_release(world, *names):
+        parsed = parse_releases(world.profile, names)
+    snapshot = gather(world, parsed)
     releases = report_status(snapshot, world.profile)
     settled = {Stage.READY, Stage.PLANNED, Stage.DONE}
     waiting = check and any(release.stage not in settled for release in releases)
-    return Reported(releases, _read_lease(world), Exit.REFUSED if waiting else Exit.DONE)
+    suggest_opened(world, (refusal for release in releases for refusal in release.refusals))
+    return Reported(releases, _read_lease(world), unknown, Exit.REFUSED if waiting else Exit.DONE)
 
 
 def _find_in_progress(world: World) -> tuple[str, ...]:

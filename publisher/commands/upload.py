@@ -9,10 +9,11 @@ from publisher.core.digests import Digest, of_bytes
 from publisher.core.mapping import map_names
 from publisher.core.profile import Duty
 from publisher.core.refusals import Refusal
-from publisher.errors import UsageError
+from publisher.errors import StoppedError, UsageError
 from publisher.outcomes import Outcome, Refused, Uploaded
 from publisher.workflow.files import LocalFile, find_files, hash_file
 from publisher.workflow.releases import check_commit, check_role, parse_release
+from publisher.workflow.staged import is_hand_over
 from publisher.workflow.world import World
 
 
@@ -55,7 +56,7 @@ def run(world: World, request: UploadRequest) -> Outcome:
     mapped = map_names(files, request.role, expected)
     prefix = f"{request.role}/{request.release}/"
     present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
-    staged = {key for key in present if not _is_hand_over(key)}
+    staged = {key for key in present if not is_hand_over(key)}
     leftover = sorted(staged - set(mapped.keys.values()))
     refusals = [*mapped.refusals, *_refuse_sizes(files)]
     if request.complete and not request.prune:
@@ -66,12 +67,15 @@ def run(world: World, request: UploadRequest) -> Outcome:
         return Refused(tuple(refusals), waivable=False)
     world.observer.step("hash", f"{len(files)} files")
     items = world.parallel.map(lambda name: _read(mapped.keys[name], files[name]), files)
-    uploaded = _upload(world, prefix, items, staged)
     pruned = leftover if request.prune else []
-    for key in pruned:
-        world.staging.mark_deleted(prefix + key)
-    if request.complete:
-        _hand_over(world, prefix, items, commit)
+    there: list[str] = []
+    try:
+        uploaded = _upload(world, prefix, items, staged, there)
+        _conclude(world, prefix, items, pruned, commit, complete=request.complete)
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"interrupted: {len(there)} of {len(items)} files are staged, and not handed over by this run"
+        ) from None
     mine = {key: item for key, item in expected.items() if item.role == request.role}
     complete = (staged | {item.key for item in items}) - set(pruned)
     return Uploaded(
@@ -96,10 +100,6 @@ def _split(found: Mapping[str, LocalFile]) -> tuple[dict[str, LocalFile], dict[s
     )
 
 
-def _is_hand_over(key: str) -> bool:
-    return key in {sums.NAME, sums.COMMIT_NAME} or key.startswith(f"{sums.NAME}.")
-
-
 def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFile]) -> str | None:
     """Find what the builder says it built: `--commit`, or a COMMIT file among the paths."""
     if not request.complete:
@@ -121,7 +121,8 @@ def _read(key: str, file: LocalFile) -> _Item:
     return _Item(key, file, hash_file(file.path))
 
 
-def _upload(world: World, prefix: str, items: list[_Item], staged: set[str]) -> list[str]:
+def _upload(world: World, prefix: str, items: list[_Item], staged: set[str], there: list[str]) -> list[str]:
+    """Upload what is not staged yet, and answer what that was; `there` gets each file once it is staged."""
     world.observer.step("upload", prefix)
     world.observer.expect(len(items), sum(item.file.size for item in items))
 
@@ -131,6 +132,7 @@ def _upload(world: World, prefix: str, items: list[_Item], staged: set[str]) -> 
         fresh = found is None or found.digest != item.digest
         if fresh:
             world.staging.upload(prefix + item.key, item.file.path, item.digest)
+        there.append(item.key)
         world.observer.advance(item.key, item.file.size)
         return item.key if fresh else None
 
@@ -138,6 +140,15 @@ def _upload(world: World, prefix: str, items: list[_Item], staged: set[str]) -> 
         return [key for key in world.parallel.map(upload, items) if key]
     finally:
         world.observer.finish()
+
+
+def _conclude(
+    world: World, prefix: str, items: list[_Item], pruned: list[str], commit: str | None, *, complete: bool
+) -> None:
+    for key in pruned:
+        world.staging.mark_deleted(prefix + key)
+    if complete:
+        _hand_over(world, prefix, items, commit)
 
 
 def _hand_over(world: World, prefix: str, items: list[_Item], commit: str | None) -> None:

@@ -46,10 +46,11 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class SmallObject:
-    """One version of a small object, read whole."""
+    """One version of a small object, read whole. `modified` is by the store's clock, where it was asked."""
 
     version_id: str
     data: bytes
+    modified: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from publisher.core.assess import Assessment, assess_release, is_settled, read_hold
@@ -28,17 +29,32 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RoleStatus:
-    """How one role stands: what of its files is where, and what stands in the way."""
+    """How one role stands: what of its files is where, what stands in the way, and what to do about it.
+
+    `handed_over_at` is the store's time of its SHA256SUMS, to be shown and never compared. `advice` is None
+    where there is nothing to do.
+    """
 
     role: str
     owner: str
     delivers: bool
     handed_over: bool
+    handed_over_at: datetime | None
     commit: str | None
     hold: str | None
     counts: Mapping[str, int]
     standing: Mapping[str, Standing]
     refusals: tuple[Refusal, ...]
+    advice: str | None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Name the required files that are neither staged nor public."""
+        return self.list_keys(Standing.MISSING)
+
+    def list_keys(self, standing: Standing) -> tuple[str, ...]:
+        """Name the files that stand so."""
+        return tuple(key for key, found in self.standing.items() if found is standing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +92,7 @@ def _report(
     refusals = (
         () if settled else (*assessment.all_refusals(), *refuse_together(snapshot, profile, [assessment]))
     )
+    over = settled or bool(live)
     return ReleaseStatus(
         release=name,
         kind=release.release.kind,
@@ -84,7 +101,7 @@ def _report(
         attempt=release.state.attempt if release.state else 0,
         promotions=len(release.numbers),
         promotion=(live or planned)[0].plan.id if planned else None,
-        roles=tuple(_report_role(role, assessment, profile) for role in assessment.roles),
+        roles=tuple(_report_role(role, assessment, profile, over=over) for role in assessment.roles),
         refusals=refusals,
         streamed=_list_streamed(release),
     )
@@ -112,20 +129,35 @@ def _find_stage(
     return Stage.OPEN if waiting else Stage.HANDED_OVER
 
 
-def _report_role(role: str, assessment: Assessment, profile: Profile) -> RoleStatus:
+def _report_role(role: str, assessment: Assessment, profile: Profile, *, over: bool) -> RoleStatus:
     found = assessment.roles[role]
     rule = profile.roles.get(role)
+    staging = assessment.snapshot.roles.get(role)
+    hold = read_hold(staging)
     return RoleStatus(
         role=role,
         owner=rule.owner if rule else "release manager's sidecars",
         delivers=rule is None or rule.duty is Duty.DELIVERS,
         handed_over=found.handed_over,
+        handed_over_at=staging.sums.modified if staging and staging.sums and found.handed_over else None,
         commit=found.commit,
-        hold=read_hold(assessment.snapshot.roles.get(role)),
+        hold=hold,
         counts=Counter(str(standing) for standing in found.standing.values()),
         standing=dict(sorted(found.standing.items())),
         refusals=found.refusals,
+        # What is public, or will be by itself, is in nobody's hands any more.
+        advice=None if over else _advise(role, assessment.snapshot.release.name, hold, found.refusals),
     )
+
+
+def _advise(role: str, release: str, hold: str | None, refusals: tuple[Refusal, ...]) -> str | None:
+    """Say in one line what the role is to do next."""
+    cures = tuple(dict.fromkeys(refusal.cure for refusal in refusals))
+    if hold is not None:
+        cures += (f"once it is cured, {role} runs: publisher unhold {release} --role {role}",)
+    if not cures:
+        return None
+    return cures[0] if len(cures) == 1 else f"{cures[0]} (and {len(cures) - 1} more, see below)"
 
 
 def _list_streamed(release: ReleaseSnapshot) -> tuple[str, ...]:

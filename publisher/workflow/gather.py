@@ -97,7 +97,7 @@ def _read_stored(bucket: Bucket, key: str) -> StoredObject | None:
 
 def _read_small(world: World, key: str) -> SmallObject | None:
     found = world.staging.read(key)
-    return SmallObject(found.version_id, found.data) if found else None
+    return SmallObject(found.version_id, found.data, found.modified) if found else None
 
 
 def _gather_public(world: World, releases: Iterable[Release]) -> tuple[dict[str, Digest], frozenset[str]]:

@@ -18,6 +18,10 @@ class Observer(Protocol):
         """Hear that one file of the step is done; called from several threads."""
         ...
 
+    def move(self, size: int) -> None:
+        """Hear that some bytes of a file went through; `advance` then tells only of the rest of it."""
+        ...
+
     def finish(self) -> None:
         """Hear that the step's files are done, or given up."""
         ...

@@ -1,11 +1,14 @@
 """Turns the names that a person typed into releases, roles and commits."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 from publisher.core.profile import Profile, Release, Role
-from publisher.errors import UsageError
+from publisher.core.refusals import Refusal
+from publisher.errors import StoreError, UsageError
+from publisher.workflow.world import World
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -32,6 +35,40 @@ def parse_releases(profile: Profile, names: Iterable[str]) -> tuple[Release, ...
         UsageError: One of them is no version of this project.
     """
     return tuple(parse_release(profile, name) for name in dict.fromkeys(names))
+
+
+@contextmanager
+def suggest_release(world: World, *names: str) -> Generator[None]:
+    """Let the misuse of a name that is no release suggest one that is open, and close to it.
+
+    For those who may read `_state/`: to others, or without a network, nothing is suggested.
+    """
+    try:
+        yield
+    except UsageError as error:
+        wrong = [name for name in names if world.profile.parse_release(name) is None]
+        close = find_close_release(world, wrong[0]) if wrong else None
+        if close is None:
+            raise
+        raise UsageError(str(error), f"did you mean {close}?") from error
+
+
+def suggest_opened(world: World, refusals: Iterable[Refusal]) -> None:
+    """Tell of a release, opened before, that is close to one that was refused because it is not open."""
+    for refusal in refusals:
+        close = find_close_release(world, refusal.subject) if refusal.rule == "not-open" else None
+        if close is not None:
+            world.observer.warn(f"{refusal.subject} is not open; did you mean {close}?")
+
+
+def find_close_release(world: World, name: str) -> str | None:
+    """Find the release, among those that were opened, that a misspelt name is closest to."""
+    try:
+        opened = world.state.list_releases()
+    except StoreError:
+        return None
+    close = get_close_matches(name, [other for other in opened if other != name], n=1)
+    return close[0] if close else None
 
 
 def check_role(profile: Profile, role: str) -> Role:

@@ -10,6 +10,7 @@ from publisher.core.decide import state_key
 from publisher.core.lease import Lease
 from publisher.core.plan import Plan
 from publisher.core.promotions import Mark, Phase, Record, judge_phase
+from publisher.core.share import Share
 from publisher.core.snapshot import ReleaseState, Unfinished
 from publisher.documents.state import decode, encode
 from publisher.errors import ConflictError, StoreError
@@ -21,6 +22,7 @@ LEASE_KEY = "_state/lease.json"
 _PROMOTIONS = "_state/promotions/"
 _RELEASES = "_state/releases/"
 _RECORDS = "_state/records/"
+_SHARES = "_state/shares/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,13 @@ class StateStore:
                     f"{key} is the record of another promotion", "ask ops to look into _state/"
                 ) from None
 
-    def _create_once(self, key: str, value: Plan) -> None:
+    def write_share(self, share: Share) -> str:
+        """Write down a link that is about to be given away, and answer the key of its record."""
+        key = f"{_SHARES}{share.id}.json"
+        self._create_once(key, share)
+        return key
+
+    def _create_once(self, key: str, value: Plan | Share) -> None:
         try:
             self._staging.create(key, encode(value))
         except ConflictError:

@@ -32,6 +32,9 @@ from publisher.workflow.world import World
 MAX_PENDING_AGE = timedelta(days=1)
 """A pending copy older than this is made again, long before the bucket's rules would expire it."""
 
+GO_LIVE = "go live"
+"""The step before which nothing is public, and after which everything is."""
+
 _TRIES = 3
 
 
@@ -39,7 +42,8 @@ _TRIES = 3
 class Run:
     """One promotion under way. `streamed` counts the bytes that had to pass through this machine.
 
-    `pending` and `placed` remember what this run has seen of the copies; a run without them asks the store.
+    `step` names the one under way. `pending` and `placed` remember what this run has seen of the copies; a
+    run without them asks the store.
     """
 
     world: World
@@ -51,6 +55,7 @@ class Run:
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
     placed: dict[str, Version] = field(default_factory=dict[str, Version])
     streamed: int = 0
+    step: str = ""
 
     def wait(self, seconds: float) -> None:
         """Wait, keeping the lease."""
@@ -218,7 +223,7 @@ def record(run: Run) -> None:
 BEFORE_LIVE = (
     Step("copy", copy_files, "every file to an unguessable key, pinned and digest-checked"),
     Step("gate", list_paths, "the keys listed, still hidden; waiting until every edge knows"),
-    Step("go live", go_live, "a last look, then one key makes everything public"),
+    Step(GO_LIVE, go_live, "a last look, then one key makes everything public"),
 )
 AFTER_LIVE = (
     Step("mark", mark_live, "public: written down for good"),
@@ -233,6 +238,7 @@ RESUME = (Step("list", list_again, "what an earlier run left unfinished is shown
 def run_steps(run: Run, steps: Iterable[Step]) -> None:
     """Do `steps` in order."""
     for step in steps:
+        run.step = step.name
         run.world.observer.step(step.name, step.text)
         step.act(run)
 

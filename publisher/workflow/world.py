@@ -19,10 +19,23 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class Visitor:
+    """What anybody has who looks at the public site: no credentials at all. `monotonic` counts seconds."""
+
+    profile: Profile
+    web: Web
+    parallel: Parallel
+    sleep: Callable[[float], None]
+    monotonic: Callable[[], float]
+    observer: Observer
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """The ports, the project's rules and the names of the roles that have credentials.
 
-    `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds.
+    `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them.
     """
 
     profile: Profile
@@ -36,6 +49,7 @@ class World:
     parallel: Parallel
     new_id: Callable[[], str]
     sleep: Callable[[float], None]
+    monotonic: Callable[[], float]
     observer: Observer
     site: Site
     times: Times
@@ -44,3 +58,10 @@ class World:
     def state(self) -> StateStore:
         """Give the typed view of `_state/`."""
         return StateStore(self.staging)
+
+    @property
+    def visitor(self) -> Visitor:
+        """Give the part of it that needs no credentials."""
+        return Visitor(
+            self.profile, self.web, self.parallel, self.sleep, self.monotonic, self.observer, self.site
+        )

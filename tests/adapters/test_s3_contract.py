@@ -4,6 +4,7 @@ Where a store does otherwise, `DEVIATIONS` says so, and the test asserts that it
 """
 
 import hashlib
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import requests
 
 from publisher.adapters.s3 import S3Public, S3Staging
 from publisher.adapters.threads import Threads
@@ -41,7 +43,7 @@ KEY = "windows/1.0/tool/1.0/tool.exe"
 SUMS = "windows/1.0/SHA256SUMS"
 STALE = '"00000000000000000000000000000000"'
 PENDING = "_pending/1/tool.exe"
-READS = ("list_keys", "describe", "read", "compute_digest", "now")
+READS = ("list_keys", "describe", "read", "compute_digest", "stream", "now")
 
 
 def stage(backend: Backend, data: bytes, key: str = KEY) -> Version:
@@ -179,6 +181,78 @@ def test_the_digest_of_a_version_that_is_gone_cannot_be_computed(backend: Backen
         backend.staging.compute_digest(old)
     with pytest.raises(GoneError):
         backend.staging.compute_digest(replace(old, key="windows/1.0/absent"))
+
+
+# stream and links
+
+
+def receive(backend: Backend, source: Version, offset: int = 0) -> bytes:
+    return b"".join(backend.staging.stream(source, offset))
+
+
+@pytest.mark.parametrize("offset", [0, 1, 999, 1000, 2_999_999])
+def test_a_stream_gives_the_bytes_from_the_offset_on(backend: Backend, offset: int) -> None:
+    data = bytes(range(250)) * 12_000
+    version = stage(backend, data)
+    assert receive(backend, version, offset) == data[offset:]
+
+
+def test_a_stream_of_an_object_in_parts_goes_across_them(backend: Backend) -> None:
+    backend.store.put_multipart(KEY, with_digests=True)
+    version = current(backend.staging, KEY)
+    assert receive(backend, version) == MULTIPART
+    assert receive(backend, version, len(MULTIPART) - 3) == b"aab"
+
+
+def test_an_empty_object_is_streamed_as_nothing(backend: Backend) -> None:
+    assert receive(backend, stage(backend, b"")) == b""
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_a_stream_of_what_was_written_again_is_refused(backend: Backend, offset: int) -> None:
+    old = stage(backend, b"old bytes")
+    stage(backend, b"new bytes")
+    with pytest.raises(GoneError):
+        receive(backend, old, offset)
+
+
+def test_a_stream_of_what_is_not_there_is_refused(backend: Backend) -> None:
+    version = stage(backend, b"bytes")
+    backend.staging.mark_deleted(KEY)
+    with pytest.raises(GoneError):
+        receive(backend, version)
+
+
+def test_a_stream_of_what_was_written_again_with_the_same_bytes_goes_on(backend: Backend) -> None:
+    old = stage(backend, b"bytes")
+    stage(backend, b"bytes")
+    assert receive(backend, old, 2) == b"tes"
+
+
+def test_a_link_gives_anybody_the_version_it_was_signed_for(fresh: Backend) -> None:
+    old = stage(fresh, b"old")
+    link = fresh.staging.sign_link(old, 60)
+    stage(fresh, b"new")
+    with anonymous() as session:
+        answer = session.get(link, timeout=10)
+        assert (answer.status_code, answer.content) == (200, b"old")
+        assert session.get(link.replace("versionId=", "versionId=x"), timeout=10).status_code >= 400
+        assert session.get(link.partition("?")[0], timeout=10).status_code >= 400
+
+
+def test_a_link_ends(fresh: Backend) -> None:
+    link = fresh.staging.sign_link(stage(fresh, b"bytes"), 1)
+    assert "X-Amz-Algorithm=AWS4-HMAC-SHA256" in link
+    assert "X-Amz-Expires=1" in link
+    time.sleep(2.1)
+    with anonymous() as session:
+        assert session.get(link, timeout=10).status_code == 403
+
+
+def anonymous() -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False
+    return session
 
 
 # write
@@ -393,13 +467,14 @@ def test_a_place_of_another_etag_is_a_conflict_for_stores_do_not_say_which_condi
 # errors
 
 
-def act(how: str, bucket: Bucket, version: Version) -> object:
+def act(how: str, bucket: Staging, version: Version) -> object:
     """Make one read."""
     acts = {
         "list_keys": lambda: bucket.list_keys("windows/"),
         "describe": lambda: bucket.describe(version.key),
         "read": lambda: bucket.read(version.key),
         "compute_digest": lambda: bucket.compute_digest(version),
+        "stream": lambda: list(bucket.stream(version, 0)),
         "now": bucket.now,
     }
     return acts[how]()

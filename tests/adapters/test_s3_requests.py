@@ -41,6 +41,7 @@ COMPOSITE = f"{SUM}-2"
 HEAD = {"Bucket": "staging", "Key": KEY, "ChecksumMode": "ENABLED"}
 GET = {"Bucket": "staging", "Key": KEY}
 GET_VERSION = {"Bucket": "staging", "Key": KEY, "VersionId": "v7"}
+PINNED = {"Bucket": "staging", "Key": KEY, "IfMatch": '"aa"'}
 LIST = {"Bucket": "staging", "Prefix": "windows/"}
 PUT = {"Bucket": "staging", "Key": KEY, "Body": b"text", "ChecksumAlgorithm": "SHA256"}
 COPY = {
@@ -196,6 +197,53 @@ def test_a_digest_is_computed_of_the_version_asked_for(desk: Desk) -> None:
     assert desk.staging.compute_digest(SOURCE) == DIGEST
 
 
+def test_a_digest_of_a_version_is_computed_once(desk: Desk) -> None:
+    desk.answer("get_object", {"Body": body(b"text")}, GET_VERSION)
+    assert [desk.staging.compute_digest(SOURCE) for _ in range(2)] == [DIGEST, DIGEST]
+
+
+def test_a_digest_of_what_has_no_version_is_computed_each_time(desk: Desk) -> None:
+    source = Version(KEY, "null", '"aa"')
+    for _ in range(2):
+        desk.answer("get_object", {"Body": body(b"text")}, {**GET_VERSION, "VersionId": "null"})
+        assert desk.staging.compute_digest(source) == DIGEST
+
+
+def test_a_stream_from_the_start_names_the_etag_and_no_range(desk: Desk) -> None:
+    desk.answer("get_object", {"Body": body(b"text")}, PINNED)
+    assert b"".join(desk.staging.stream(SOURCE, 0)) == b"text"
+
+
+def test_a_stream_of_the_rest_names_the_range_and_the_etag(desk: Desk) -> None:
+    desk.answer(
+        "get_object",
+        {"Body": body(b"xt"), "ContentRange": "bytes 2-3/4"},
+        {**PINNED, "Range": "bytes=2-"},
+    )
+    assert b"".join(desk.staging.stream(SOURCE, 2)) == b"xt"
+
+
+@pytest.mark.parametrize("answered", [{}, {"ContentRange": "bytes 0-3/4"}])
+def test_an_answer_with_another_range_is_not_appended(desk: Desk, answered: Params) -> None:
+    desk.answer("get_object", {"Body": body(b"text"), **answered}, {**PINNED, "Range": "bytes=2-"})
+    with pytest.raises(StoreError, match="does not answer with the rest"):
+        list(desk.staging.stream(SOURCE, 2))
+
+
+@pytest.mark.parametrize(("code", "status"), [("PreconditionFailed", 412), ("NoSuchKey", 404)])
+def test_a_stream_of_another_or_no_object_is_gone(desk: Desk, code: str, status: int) -> None:
+    desk.refuse("get_object", code, status, PINNED)
+    with pytest.raises(GoneError):
+        list(desk.staging.stream(SOURCE, 0))
+
+
+def test_a_stream_that_breaks_off_says_so_after_what_came(desk: Desk) -> None:
+    desk.answer("get_object", {"Body": StreamingBody(BytesIO(b"te"), 4)}, PINNED)
+    came: list[bytes] = []
+    with pytest.raises(StoreError, match=f"cannot read {KEY}"):
+        came.extend(desk.staging.stream(SOURCE, 0))
+
+
 def test_the_stores_time_is_the_date_of_an_answer(desk: Desk) -> None:
     desk.answer("head_bucket", {"ResponseMetadata": DATED}, {"Bucket": "staging"})
     assert desk.staging.now() == NOW
@@ -211,6 +259,7 @@ DENIED_READS: dict[str, tuple[str, Params, str, Read]] = {
         "AccessDenied",
         lambda staging: staging.compute_digest(SOURCE),
     ),
+    "stream": ("get_object", PINNED, "AccessDenied", lambda staging: list(staging.stream(SOURCE, 0))),
     "now": ("head_bucket", {"Bucket": "staging"}, "403", lambda staging: staging.now()),
 }
 

@@ -3,12 +3,14 @@
 import time
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from botocore.config import Config
 
 from publisher.adapters.sts import StsIdentity
 from publisher.errors import AccessDeniedError, StoreError
+from publisher.ports import Session
 from sandbox.ministack import (
     LOOPBACK,
     REGION,
@@ -110,3 +112,35 @@ def test_a_network_that_is_down_says_nothing_about_credentials(
         StsIdentity(REGION).who()
     assert not isinstance(caught.value, AccessDeniedError)
     assert caught.value.next_step == "check the network"
+
+
+def test_lasting_credentials_are_no_session(user: Credentials) -> None:
+    with acting_as(user, "http://127.0.0.1:9"):
+        assert StsIdentity(REGION).session() is None
+
+
+def test_a_session_does_not_tell_when_it_ends_unless_its_issuer_did(
+    user: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acting_as(replace(user, token="token"), "http://127.0.0.1:9"):
+        assert StsIdentity(REGION).session() == Session(None)
+        monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", "2126-01-02T03:04:05Z")
+        found = StsIdentity(REGION).session()
+    assert found is not None
+    assert found.until == datetime(2126, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_without_credentials_there_is_no_session(user: Credentials, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acting_as(user, "http://127.0.0.1:9"):
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        assert StsIdentity(REGION).session() is None
+
+
+def test_credentials_that_have_ended_are_said_to_be_invalid(
+    user: Credentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acting_as(replace(user, token="token"), "http://127.0.0.1:9"):
+        monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", "2016-01-02T03:04:05Z")
+        with pytest.raises(AccessDeniedError, match="not valid"):
+            StsIdentity(REGION).session()

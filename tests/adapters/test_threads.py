@@ -119,3 +119,24 @@ def test_items_that_cannot_be_had_end_it() -> None:
 
     with pytest.raises(StoreError, match="no items"):
         Threads(2).map(str, (item for _ in range(1) for item in items()))
+
+
+@pytest.mark.parametrize("error", [StoreError("failed"), KeyboardInterrupt()])
+def test_work_under_way_can_find_out_that_it_is_for_nothing(error: BaseException) -> None:
+    threads = Threads(2)
+    seen: list[bool] = []
+    both = threading.Barrier(2, timeout=WAIT)
+
+    def work(item: int) -> None:
+        both.wait()
+        if item == 0:
+            raise error
+        deadline = time.monotonic() + WAIT
+        while not threads.stopping() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        seen.append(threads.stopping())
+
+    with pytest.raises(type(error)):
+        threads.map(work, range(2))
+    assert seen == [True]
+    assert threads.map(lambda item: threads.stopping(), [1]) == [False]

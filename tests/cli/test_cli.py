@@ -2,10 +2,14 @@
 
 import io
 import json
+import os
+import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +18,37 @@ import pytest
 
 from publisher import __version__, cli
 from publisher.cli import Settings
+from publisher.completion import SHELLS
 from publisher.errors import AccessDeniedError, StoreError
-from publisher.workflow.world import World
+from publisher.ports import Session
+from publisher.workflow.world import Visitor, World
+from tests.support.fakes import FakeIdentity
 from tests.support.site import COMMIT, OTHER_COMMIT, PKG, PROFILE, RELEASE, TGZ, Site
 
 ESCAPE = "\x1b"
 OPEN = f"open {RELEASE} --commit {COMMIT}"
 PROMOTE = f"promote {RELEASE} --yes"
+SITE = """
+schema = 1
+profile = "tool.toml"
+roles = ["linux", "mac", "qa"]
+
+[aws]
+region = "us-east-1"
+staging_bucket = "staging"
+public_bucket = "public"
+distribution_id = "E1"
+kvs_arn = "arn:aws:cloudfront::123456789012:key-value-store/1"
+
+[site]
+public_base_url = "http://127.0.0.1:9/"
+cdn_url = "http://127.0.0.1:9/"
+
+[gate]
+lag_seconds = 1
+settle_seconds = 4
+error_ttl_seconds = 2
+"""
 
 
 @dataclass
@@ -45,14 +73,18 @@ class Shell:
     capsys: pytest.CaptureFixture[str]
     site: Site = field(default_factory=Site)
     used: Settings = field(default_factory=Settings)
+    ports: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def __call__(self, line: str) -> Result:
         def connect(settings: Settings) -> World:
             self.used = settings
-            return replace(self.site.world(), observer=settings.make_output())
+            return replace(self.site.world(), observer=settings.make_output(), **self.ports)
+
+        def visit(settings: Settings) -> Visitor:
+            return connect(settings).visitor
 
         self.capsys.readouterr()
-        status = cli.run(shlex.split(line), Settings(connect=connect))
+        status = cli.run(shlex.split(line), Settings(connect=connect, visit=visit))
         streams = self.capsys.readouterr()
         return Result(status, streams.out, streams.err)
 
@@ -170,6 +202,8 @@ def test_an_upload_warns_of_missing_files_and_a_stale_hand_over(shell: Shell, tm
         "status",
         PROMOTE,
         "upload {release} {file} --role linux",
+        f"fetch {RELEASE} --role qa",
+        f"share {RELEASE} {TGZ} --hours 1 --reason x",
     ],
 )
 def test_a_failing_store_is_1_and_said_on_stderr_alone(shell: Shell, line: str, tmp_path: Path) -> None:
@@ -207,6 +241,20 @@ MISUSES = [
     (f"promote {RELEASE} --waive digest:x --reason y", "found --waive digest:x, expected extra:SUBJECT"),
     (f"promote {RELEASE} --waive extra --reason y", "expected extra:SUBJECT"),
     ("publish", "No such command 'publish'"),
+    ("stauts", "Did you mean"),
+    (f"promote {RELEASE} --yes --reason x", "--reason is why something is waived"),
+    ("fetch nonsense --role qa", "found 'nonsense'"),
+    (f"fetch {RELEASE} --role nobody", "found role 'nobody'"),
+    (f"fetch {RELEASE} odd.bin --role qa", "found 'odd.bin'"),
+    (f"share {RELEASE} {TGZ} --hours 0 --reason x", "0 is not in the range"),
+    (f"share {RELEASE} {TGZ} --hours 169 --reason x", "169 is not in the range"),
+    (f"share {RELEASE} {TGZ} --hours 1", "Missing option '--reason'"),
+    (f"share {RELEASE} {TGZ} --hours 1 --reason ' '", "found an empty reason"),
+    ("wait nonsense", "found 'nonsense'"),
+    (f"wait {RELEASE} --role nobody", "found role 'nobody'"),
+    (f"wait {RELEASE} --role linux --live", "--live looks at the whole release"),
+    (f"wait {RELEASE} --timeout -1", "-1.0 is not in the range"),
+    ("completion tcsh", "'tcsh' is not one of"),
 ]
 
 
@@ -240,6 +288,8 @@ def test_what_is_refused_is_3_with_found_expected_and_next(shell: Shell, tmp_pat
         "respin": shell(f"respin 1.3.0 --commit {COMMIT} --reason x"),
         "upload": shell(f"upload {RELEASE} {a_file(tmp_path, 'odd.bin')} --role linux"),
         "promote": shell(PROMOTE),
+        "fetch": shell(f"fetch {RELEASE} mac --role linux"),
+        "share": shell(f"share {RELEASE} {TGZ} --hours 1 --reason x"),
     }
 
     for result in results.values():
@@ -297,6 +347,10 @@ def test_a_promotion_that_fails_after_go_live_is_4_and_the_next_run_finishes_it(
         (f"status {RELEASE}", "read"),
         (PROMOTE, "read"),
         ("upload {release} {file} --role linux", "upload"),
+        (f"fetch {RELEASE} --role qa", "list"),
+        (f"share {RELEASE} {TGZ} --hours 1 --reason x", "list"),
+        (f"wait {RELEASE}", "list"),
+        (f"wait {RELEASE} --live", "head"),
     ],
 )
 def test_an_interruption_is_130_and_says_how_to_go_on(
@@ -309,8 +363,9 @@ def test_an_interruption_is_130_and_says_how_to_go_on(
 
     assert result.status == 130
     assert result.out == ""
-    assert "error: interrupted\n  next     run the same command again to go on\n" in result.err
-    assert shell(f"{line} --json").answer["error"] == "interrupted"
+    assert "\nerror: interrupted" in result.err
+    assert f"\n  next     to go on: publisher {line}\n" in result.err
+    assert shell(f"{line} --json").answer["error"].startswith("interrupted")
 
 
 def test_an_unexpected_exception_is_1_and_its_traceback_is_for_those_who_ask(shell: Shell) -> None:
@@ -332,6 +387,231 @@ def test_an_unexpected_exception_is_1_and_its_traceback_is_for_those_who_ask(she
 def test_an_error_of_ours_has_a_traceback_for_those_who_ask(shell: Shell) -> None:
     assert "Traceback" not in shell("status nonsense").err
     assert "Traceback" in shell("status nonsense -v").err
+
+
+# Interruptions.
+
+
+@pytest.mark.parametrize(
+    ("request_", "said", "public"),
+    [
+        ("list", "interrupted before anything was made public", False),
+        ("copy", "interrupted at step copy of promotion {id}: nothing of it is public", False),
+        ("update p:", "interrupted at step gate of promotion {id}: nothing of it is public", False),
+        (
+            "update s:",
+            "interrupted at step go live of promotion {id}: it may be public by now, or not",
+            False,
+        ),
+        ("create /live.json", "interrupted at step mark of promotion {id}: it is live", True),
+        ("place", "interrupted at step place of promotion {id}: it is live", True),
+        ("head", "interrupted at step look of promotion {id}: it is live", True),
+        ("create /done.json", "interrupted at step record of promotion {id}: it is live", True),
+    ],
+)
+def test_who_stops_a_promotion_is_told_whether_anything_is_public(
+    shell: Shell, request_: str, said: str, public: bool
+) -> None:
+    shell.ready()
+    wanted, _, part = request_.partition(" ")
+    stopped: list[str] = []
+
+    def fail(request: str, key: str) -> None:
+        if request == wanted and part in key and not stopped:
+            stopped.append(key)
+            raise KeyboardInterrupt
+
+    shell.site.s3.before = fail
+
+    result = shell(PROMOTE)
+
+    plans = [key.split("/")[2] for key in shell.site.state("/plan.json")]
+    assert result.status == 130
+    assert said.format(id=plans[0] if plans else "") in result.err
+    assert f"  next     to go on: publisher {PROMOTE}\n" in result.err
+    assert bool(shell.site.visible()) is public
+    assert shell(PROMOTE).status == 0
+    assert len(shell.site.public()) == 2
+
+
+def test_who_stops_the_finishing_of_a_promotion_is_told_that_it_is_live(shell: Shell) -> None:
+    shell.ready()
+    fail_at(shell.site, "place", StoreError("the line is dead"))
+    shell(PROMOTE)
+    fail_at(shell.site, "place", KeyboardInterrupt())
+
+    result = shell(PROMOTE)
+
+    assert result.status == 130
+    assert "it is live, all of it can be downloaded, and it is not finished" in result.err
+
+
+def test_what_was_typed_can_be_pasted_to_go_on(shell: Shell) -> None:
+    fail_at(shell.site, "put", KeyboardInterrupt())
+    line = f"hold {RELEASE} --role qa --reason 'it hangs; really'"
+
+    assert f"to go on: publisher {line}\n" in shell(line).err
+
+
+# Fetching, sharing, waiting.
+
+
+def test_a_fetch_says_what_came_and_what_to_know_about_it(shell: Shell, tmp_path: Path) -> None:
+    shell.ready().site.stage("linux", {"odd.bin": b"x"})
+    shell.site.s3.staging.mark_deleted(f"mac/{RELEASE}/SHA256SUMS")
+    shell.site.s3.staging.store(f"mac/{RELEASE}/{PKG}", b"in parts", whole=False)
+
+    result = shell(f"fetch {RELEASE} --role qa --to {tmp_path}")
+
+    assert result.status == 0
+    assert result.out.startswith(f"fetched {RELEASE} into {tmp_path}: 3 files (")
+    assert "mac has not handed over yet" in result.err
+    assert "not in their role's SHA256SUMS: odd.bin" in result.err
+    assert f"nothing tells the digest of {PKG}: not verified" in result.err
+    assert "2 there already" in shell(f"fetch {RELEASE} --role qa --to {tmp_path}").out
+
+
+def test_a_link_is_alone_on_stdout_and_nowhere_else(shell: Shell) -> None:
+    result = shell.ready()(f"share {RELEASE} {TGZ} --hours 24 --reason 'Ann tries it'")
+
+    assert result.status == 0
+    assert re.fullmatch(r"https://staging\.example\.org/\S+&for=86400\n", result.out)
+    assert "https://" not in result.err
+    assert "2026-06-02 12:00 UTC" in result.err
+    assert "_state/shares/" in result.err
+    assert "warning" not in result.err
+    quiet = shell(f"share {RELEASE} {TGZ} --hours 24 --reason x -q")
+    assert quiet.out.startswith("https://")
+    assert quiet.err == ""
+
+
+@pytest.mark.parametrize(
+    ("hours", "said"),
+    [
+        (None, "the link ends with the session at the latest"),
+        (1, "the link ends with the session that signed it: at 2026-06-01 13:00 UTC"),
+        (36, None),
+    ],
+)
+def test_a_link_of_a_session_is_warned_of(shell: Shell, hours: int | None, said: str | None) -> None:
+    until = None if hours is None else shell.site.s3.clock + timedelta(hours=hours)
+    shell.ready().ports["identity"] = FakeIdentity(session=Session(until))
+
+    result = shell(f"share {RELEASE} {TGZ} --hours 24 --reason x")
+
+    assert result.status == 0
+    assert (said or "_state/shares/") in result.err
+    assert ("warning" in result.err) is bool(said)
+
+
+def test_a_wait_is_0_when_all_is_there_and_3_when_the_time_is_up(shell: Shell) -> None:
+    shell.site.open()
+
+    late = shell(f"wait {RELEASE} --timeout 30")
+    shell.site.stage_all()
+    done = shell(f"wait {RELEASE} --timeout 30")
+
+    assert (late.status, done.status) == (3, 0)
+    assert f"{RELEASE}: the time is up after 30 s; still waiting:" in late.out
+    assert "  linux: not handed over\n" in late.out
+    assert "  linux    not handed over\n" in late.err
+    assert done.out == f"{RELEASE} is handed over by linux, mac, after 0 s\n"
+    assert shell(f"wait {RELEASE} -q").out == ""
+
+
+def test_a_wait_for_the_public_site_needs_no_credentials(shell: Shell) -> None:
+    def no_world(settings: Settings) -> World:
+        raise AssertionError
+
+    shell.ready().site.promote()
+    world = shell.site.world()
+
+    status = cli.run(
+        ["wait", RELEASE, "--live"], Settings(connect=no_world, visit=lambda settings: world.visitor)
+    )
+
+    assert status == 0
+    assert shell.capsys.readouterr().out == f"{RELEASE} is live, after 0 s\n"
+
+
+def test_long_lists_of_urls_are_shortened(shell: Shell) -> None:
+    more = b"".join(
+        b'[[artifact]]\nkey = "tool/{release}/part%d"\nrole = "linux"\n' % number for number in range(7)
+    )
+    shell.site.profile_text = PROFILE + more
+
+    result = shell(f"wait {RELEASE} --live --timeout 0")
+
+    assert result.status == 3
+    assert "  … and 4 more (--json lists all)\n" in result.out
+
+
+def test_the_visitors_part_is_wired_without_the_sdk_of_aws(tmp_path: Path) -> None:
+    (tmp_path / "tool.toml").write_bytes(PROFILE)
+    (tmp_path / "publisher.toml").write_text(SITE)
+    program = (
+        "import sys; from publisher import cli; "
+        f"print(cli.run(['wait', {RELEASE!r}, '--live', '--timeout', '0'])); "
+        "assert 'boto3' not in sys.modules and 'botocore' not in sys.modules"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "NO_PROXY": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stderr.splitlines() == ["  live     0 of 2 URLs answer 200"]
+    assert "no answer from http://127.0.0.1:9/" in done.stdout
+    assert done.stdout.splitlines()[-1] == "3"
+
+
+# Shells.
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_each_shell_gets_its_script(shell: Shell, name: str) -> None:
+    result = shell(f"completion {name}")
+
+    assert result.status == 0
+    assert "_PUBLISHER_COMPLETE" in result.out
+    assert shell(f"completion {name} -q").out == result.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "position", "expected"),
+    [
+        ("publisher st", 1, {"plain,status"}),
+        ("publisher hold 1.2.3 --role ", 4, {"plain,linux", "plain,mac", "plain,qa"}),
+        ("publisher fetch 1.2.3 l", 3, {"plain,linux"}),
+        ("publisher wait 1.2.3 --role m", 4, {"plain,mac"}),
+        ("publisher --config none.toml hold 1.2.3 --role ", 6, set[str]()),
+    ],
+)
+def test_words_are_completed_roles_by_the_profile(
+    tmp_path: Path, typed: str, position: int, expected: set[str]
+) -> None:
+    (tmp_path / "tool.toml").write_bytes(PROFILE)
+    (tmp_path / "publisher.toml").write_text(SITE)
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from publisher.cli import main; main()"],
+        cwd=tmp_path,
+        env={
+            "PATH": os.environ["PATH"],
+            "_PUBLISHER_COMPLETE": "bash_complete",
+            "COMP_WORDS": typed,
+            "COMP_CWORD": str(position),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert set(done.stdout.split()) == expected
 
 
 # Common options.
@@ -568,6 +848,70 @@ def test_what_a_terminal_cannot_show_does_not_hide_what_is_said_about_it(
     assert rb"gr\xf6\xdfer.bin" in data.getvalue()
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_our_own_signs_are_spelt_out_where_the_encoding_lacks_them(
+    monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    data = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(data, encoding, write_through=True))
+    site = Site()
+    site.open()
+
+    cli.run(["promote", RELEASE], Settings(connect=lambda settings: site.world()))
+
+    text = data.getvalue().decode(encoding)
+    assert ("--reason '…'" if encoding == "utf-8" else "--reason '...'") in text
+    assert "\\u2026" not in text
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["promote", "--help"], ["stätus"], ["status", "\udcff"]])
+@pytest.mark.parametrize("variables", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"COLUMNS": "60"}])
+def test_no_locale_and_no_width_makes_it_crash(
+    tmp_path: Path, arguments: list[str], variables: dict[str, str]
+) -> None:
+    (tmp_path / "tool.toml").write_bytes(PROFILE)
+    (tmp_path / "publisher.toml").write_text(SITE)
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from publisher.cli import main; main()", *arguments],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "AWS_EC2_METADATA_DISABLED": "true", **variables},
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == (0 if "--help" in arguments else 2)
+    assert b"Traceback" not in done.stderr
+    assert b"unexpected" not in done.stderr
+
+
+def test_a_status_tells_of_each_role_what_is_missing_and_what_to_do(shell: Shell) -> None:
+    shell.site.open()
+    shell.site.stage("linux", {TGZ: b"x", "odd.bin": b""})
+    shell.site.hand_over("linux")
+    shell(f"hold {RELEASE} --role qa --reason 'it hangs'")
+
+    lines = shell(f"status {RELEASE}").out.splitlines()
+
+    assert f"  linux  handed over 2026-06-01 12:00 UTC at {COMMIT[:12]}: 1 extra, 1 ready" in lines
+    assert "    extra    odd.bin" in lines
+    assert "  mac  not handed over: 1 missing" in lines
+    assert f"    missing  {PKG}" in lines
+    assert f"    next     mac runs: publisher upload {RELEASE} … --complete" in lines
+    assert "  qa  tests" in lines
+    assert "    held     it hangs" in lines
+
+
+def test_a_status_names_what_the_profile_no_longer_knows(shell: Shell) -> None:
+    shell.site.s3.staging.store("_state/releases/2.x.json", b"of an older profile")
+
+    result = shell("status")
+
+    assert result.status == 0
+    assert "2.x was opened once and is no release by the present profile" in result.err
+    assert shell("status --json").answer["unknown"] == ["2.x"]
+
+
 def test_refusals_that_each_found_another_thing_are_told_one_by_one(shell: Shell) -> None:
     shell.site.open()
     names = {f"odd{number}.bin" for number in range(7)}
@@ -629,7 +973,8 @@ def test_the_help_of_every_command_tells_each_of_its_options(
         if isinstance(parameter, click.Option):
             assert parameter.help
             assert all(option in result.out for option in parameter.opts)
-    assert result.out == shell(f"{name} -h").out
+    short = shell(f"{name} -h")
+    assert (short.status, short.out, short.err) == (0, result.out, "")
 
 
 def test_the_main_help_tells_every_command_and_exit_status(shell: Shell) -> None:
@@ -659,6 +1004,7 @@ def test_without_a_command_the_help_is_shown_as_a_misuse(shell: Shell) -> None:
 HEAD = {"schema", "command", "exit", "result"}
 PLAN = {"plan", "promotion", "releases", "files", "bytes", "waived"}
 REFUSAL = {"rule", "subject", "found", "expected", "next"}
+WAITED = {"release", "live", "arrived", "waiting", "waited_s"}
 REPORT = {
     "release",
     "kind",
@@ -724,8 +1070,35 @@ ANSWERS = [
             "stale_hand_over",
         },
     ),
-    (nothing, "status", "status", "reported", {"releases", "lease"}),
-    (ready, "status --check", "status", "reported", {"releases", "lease"}),
+    (
+        ready,
+        f"fetch {RELEASE} --role qa --to {{folder}}",
+        "fetch",
+        "fetched",
+        {
+            "release",
+            "folder",
+            "fetched",
+            "skipped",
+            "not_handed_over",
+            "not_listed",
+            "not_verified",
+            "bytes",
+        },
+    ),
+    (
+        ready,
+        f"share {RELEASE} {TGZ} --hours 1 --reason x",
+        "share",
+        "shared",
+        {"release", "role", "key", "digest", "until", "session_until", "record", "url"},
+    ),
+    (ready, f"wait {RELEASE}", "wait", "waited", WAITED),
+    (nothing, f"wait {RELEASE} --timeout 0", "wait", "waited", WAITED),
+    (promote_it, f"wait {RELEASE} --live", "wait", "waited", WAITED),
+    (nothing, "completion zsh", "completion", "script", {"script"}),
+    (nothing, "status", "status", "reported", {"releases", "lease", "unknown"}),
+    (ready, "status --check", "status", "reported", {"releases", "lease", "unknown"}),
     (
         ready,
         PROMOTE,
@@ -760,7 +1133,7 @@ def test_a_json_answer_has_exactly_the_promised_fields(
 ) -> None:
     prepare(shell)
 
-    answer = shell(line.format(release=RELEASE, file=a_file(tmp_path)) + " --json").answer
+    answer = shell(line.format(release=RELEASE, file=a_file(tmp_path), folder=tmp_path) + " --json").answer
 
     assert (answer["command"], answer["result"]) == (command, result)
     assert set(answer) == HEAD | fields
@@ -796,7 +1169,9 @@ def test_the_json_of_a_status_has_roles_with_the_standing_of_each_artifact(shell
     assert (release["stage"], release["commit"], release["attempt"]) == ("held", COMMIT, 1)
     roles = {role.pop("role"): role for role in release["roles"]}
     assert all(
-        set(role) == {"owner", "handed_over", "commit", "hold", "artifacts"} for role in roles.values()
+        set(role)
+        == {"owner", "handed_over", "handed_over_at", "commit", "hold", "artifacts", "missing", "next"}
+        for role in roles.values()
     )
     assert roles["linux"]["artifacts"] == {TGZ: "ready"}
     assert roles["qa"]["hold"] == "it hangs"

@@ -129,6 +129,54 @@ def test_without_a_name_a_promoted_release_is_told_whose_second_promotion_is_not
     assert (release.release, release.stage) == (RELEASE, Stage.LIVE)
 
 
+def test_what_the_profile_no_longer_knows_is_named_as_unknown() -> None:
+    site = a_site_at(Stage.READY)
+    site.s3.staging.store("_state/releases/2.x.json", b"of an older profile")
+
+    found = report(site)
+
+    assert [release.release for release in found.releases] == [RELEASE]
+    assert found.unknown == ("2.x",)
+    assert report(site, RELEASE).unknown == ()
+
+
+def test_when_a_role_handed_over_is_told() -> None:
+    site = a_site_at(Stage.READY)
+    handed_over_at = site.s3.clock
+    site.s3.tick(60)
+
+    roles = {role.role: role.handed_over_at for role in the_status(site).roles}
+
+    assert roles == {"linux": handed_over_at, "mac": handed_over_at, "qa": None, "_rm": None}
+
+
+def test_a_misspelt_name_suggests_a_release_that_was_opened() -> None:
+    site = a_site_at(Stage.READY)
+
+    with pytest.raises(UsageError) as caught:
+        report(site, "1.2.3rc1")
+    assert caught.value.next_step == f"did you mean {RELEASE}?"
+    with pytest.raises(UsageError, match="expected a version of Tool") as caught:
+        report(site, "something else")
+    assert "spelling" in caught.value.next_step
+
+
+def test_a_name_that_could_be_one_but_is_not_open_suggests_too() -> None:
+    site = a_site_at(Stage.READY)
+
+    report(site, "1.2.33")
+
+    assert site.observer.warnings == [f"1.2.33 is not open; did you mean {RELEASE}?"]
+
+
+def test_a_suggestion_is_not_worth_an_error() -> None:
+    site = a_site_at(Stage.READY)
+    site.s3.before = lambda request, key: crash() if request == "list" else None
+
+    with pytest.raises(UsageError, match=r"found '1\.2\.3rc1'"):
+        report(site, "1.2.3rc1")
+
+
 def test_a_name_given_twice_is_told_once_and_a_wrong_one_is_a_misuse() -> None:
     assert len(report(Site(), RELEASE, RELEASE).releases) == 1
     with pytest.raises(UsageError, match=r"found '1\.x'"):

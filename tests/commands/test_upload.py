@@ -9,7 +9,7 @@ from publisher.commands import upload
 from publisher.commands.upload import UploadRequest
 from publisher.core.delivery import MAX_COPY_BYTES
 from publisher.core.refusals import Refusal
-from publisher.errors import Exit, StoreError, UsageError
+from publisher.errors import Exit, StoppedError, StoreError, UsageError
 from publisher.outcomes import Outcome, Promoted, Refused, Uploaded
 from tests.support.site import COMMIT, OTHER_COMMIT, PKG, PROFILE, RELEASE, TGZ, Site
 
@@ -427,6 +427,19 @@ def test_an_upload_that_broke_off_is_continued(tmp_path: Path) -> None:
     assert outcome.skipped == (TGZ,)
     assert outcome.uploaded == (SPDX,)
     assert set(listed(site)) == {TGZ, SPDX, "COMMIT"}
+
+
+@pytest.mark.parametrize(("wanted", "done"), [(TGZ, 0), (SPDX, 1), ("COMMIT", 2), ("SHA256SUMS", 2)])
+def test_an_interruption_says_how_many_files_are_staged(tmp_path: Path, wanted: str, done: int) -> None:
+    site = a_site()
+
+    def stop(request: str, key: str) -> None:
+        if request in {"upload", "put"} and key.endswith(wanted):
+            raise KeyboardInterrupt
+
+    site.s3.before = stop
+    with pytest.raises(StoppedError, match=f"interrupted: {done} of 2 files are staged, and not handed over"):
+        run(site, a_folder(tmp_path, TGZ, SPDX), complete=True)
 
 
 def test_required_files_that_nobody_staged_are_named(tmp_path: Path) -> None:

@@ -36,7 +36,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "outcomes": frozenset({"core", "errors"}),
     "commands": frozenset({"core", "ports", "outcomes", "errors", "workflow"}),
     "answers": frozenset({"core", "errors", "outcomes"}),
-    "output": frozenset({"rich", "core", "errors", "outcomes", "answers"}),
+    "wording": frozenset({"core"}),
+    "progress": frozenset({"rich", "wording"}),
+    "output": frozenset({"rich", "core", "errors", "outcomes", "answers", "progress", "wording"}),
+    "completion": frozenset({"click", "config", "documents", "core", "errors"}),
     "cli": frozenset(
         {
             "click",
@@ -50,6 +53,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "commands",
             "answers",
             "output",
+            "completion",
             "errors",
         }
     ),

@@ -6,11 +6,13 @@ import pytest
 
 from publisher.core.delivery import Standing
 from publisher.core.profile import RM
-from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, Snapshot, Unfinished
-from publisher.core.status import ReleaseStatus, Stage, report_status
+from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, SmallObject, Snapshot, Unfinished
+from publisher.core.status import ReleaseStatus, RoleStatus, Stage, report_status
 from tests.support.builders import (
     COMMIT,
     EXE,
+    NOON,
+    RELEASE,
     SBOM,
     SIG,
     TGZ,
@@ -149,3 +151,64 @@ def test_releases_are_reported_in_the_order_asked_for() -> None:
     snapshot = a_snapshot(a_candidate("1.2.1"), a_candidate("1.2.0"))
 
     assert [status.release for status in report_status(snapshot, a_profile())] == ["1.2.1", "1.2.0"]
+
+
+def role_of(status: ReleaseStatus, name: str) -> RoleStatus:
+    return next(role for role in status.roles if role.role == name)
+
+
+def test_the_stores_time_of_a_hand_over_is_told() -> None:
+    source = handed_over("source", {TGZ: "tool"})
+    assert source.sums is not None
+    timed = replace(source, sums=SmallObject("sums-1", source.sums.data, NOON))
+    status = report(a_snapshot(a_candidate(source=timed, windows=staged("windows", {EXE: "setup"}))))
+
+    assert [role.handed_over_at for role in status.roles] == [NOON, None, None, None]
+
+
+def test_what_is_missing_and_what_differs_is_named() -> None:
+    source = handed_over("source", {"x": "x"})
+    status = report(a_snapshot(a_candidate(source=source), public={EXE: "another"}))
+
+    assert role_of(status, "source").missing == (TGZ,)
+    assert role_of(status, "source").list_keys(Standing.EXTRA) == ("x",)
+    assert role_of(status, "windows").list_keys(Standing.DIFFERS) == (EXE,)
+
+
+@pytest.mark.parametrize(
+    ("windows", "advice"),
+    [
+        (handed_over("windows", {EXE: "setup", SBOM: "sbom"}), None),
+        (RoleStaging({}), f"windows runs: publisher upload {RELEASE} … --complete"),
+        (handed_over("windows", {EXE: "setup"}), "windows uploads it and hands over again"),
+        (
+            handed_over("windows", {EXE: "setup", SBOM: "sbom"}, hold=b"wait"),
+            f"once it is cured, windows runs: publisher unhold {RELEASE} --role windows",
+        ),
+        (
+            handed_over("windows", {EXE: "setup"}, hold=b"wait"),
+            "windows uploads it and hands over again (and 1 more, see below)",
+        ),
+    ],
+)
+def test_each_role_is_told_in_one_line_what_to_do(windows: RoleStaging, advice: str | None) -> None:
+    assert role_of(report(a_snapshot(a_candidate(windows=windows))), "windows").advice == advice
+
+
+def test_a_tester_that_holds_is_told_how_to_lift_it_and_another_has_nothing_to_do() -> None:
+    status = report(a_snapshot(a_candidate(qa=staged("qa", {}, hold=b"no"))))
+
+    assert role_of(status, "qa").advice == f"once it is cured, qa runs: publisher unhold {RELEASE} --role qa"
+    assert role_of(report(a_snapshot(a_candidate())), "qa").advice is None
+
+
+@pytest.mark.parametrize("stage", [Stage.DONE, Stage.LIVE])
+def test_nobody_has_anything_to_do_for_what_is_public_or_will_be(stage: Stage) -> None:
+    done = stage is Stage.DONE
+    candidate = a_candidate(
+        qa=staged("qa", {}, hold=b"late"), windows=RoleStaging({}), numbers=(1,) if done else ()
+    )
+    status = report(a_snapshot(candidate, public=PUBLIC, unfinished=() if done else (LIVE,)))
+
+    assert status.stage is stage
+    assert [role.advice for role in status.roles] == [None] * 4

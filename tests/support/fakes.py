@@ -1,7 +1,7 @@
 """A cloud in memory: an S3 that passes the same contract suite as the real adapters, a gate, an edge."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -15,7 +15,7 @@ from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
 from publisher.errors import ConflictError, EdgeError, GoneError, StoreError
-from publisher.ports import ReadObject, Seen
+from publisher.ports import ReadObject, Seen, Session
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -72,6 +72,9 @@ class FakeS3:
 
     def tick(self, seconds: float) -> None:
         self.clock += timedelta(seconds=seconds)
+
+    def clock_seconds(self) -> float:
+        return self.clock.timestamp()
 
     def next_version(self) -> str:
         return f"v{next(self._numbers)}"
@@ -149,7 +152,9 @@ class FakeBucket:
 
 
 class FakeStaging(FakeBucket):
-    """The staging bucket."""
+    """The staging bucket. A stream comes in pieces of `chunk` bytes."""
+
+    chunk = 4
 
     def upload(self, key: str, path: Path, digest: Digest) -> None:
         self._write("upload", key)
@@ -180,6 +185,20 @@ class FakeStaging(FakeBucket):
             if found is None or found.etag != etag:
                 raise ConflictError(key)
             return self._answer(self.store(key, data).etag)
+
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        self._s3.before("stream", source.key)
+        found = self.current(source.key)
+        if found is None or found.etag != source.etag:
+            raise GoneError(source.key)
+        data = found.data or b""
+        assert offset == 0 or offset < len(data), "416"
+        for start in range(offset, len(data), self.chunk):
+            self._s3.before("chunk", source.key)
+            yield data[start : start + self.chunk]
+
+    def sign_link(self, source: Version, seconds: int) -> str:
+        return f"https://staging.example.org/{source.key}?versionId={source.version_id}&for={seconds}"
 
 
 class FakePublic(FakeBucket):
@@ -289,11 +308,17 @@ class FakeCdn:
 class FakeIdentity:
     """A caller with a fixed ARN."""
 
-    def __init__(self, arn: str = "arn:aws:iam::123456789012:user/rm") -> None:
+    def __init__(
+        self, arn: str = "arn:aws:iam::123456789012:user/rm", session: Session | None = None
+    ) -> None:
         self._arn = arn
+        self._session = session
 
     def who(self) -> str:
         return self._arn
+
+    def session(self) -> Session | None:
+        return self._session
 
 
 class Serial:
@@ -301,6 +326,9 @@ class Serial:
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         return [work(item) for item in items]
+
+    def stopping(self) -> bool:
+        return False
 
 
 @dataclass
@@ -310,15 +338,21 @@ class Silent:
     steps: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
     done: list[str] = field(default_factory=list[str])
+    details: list[str] = field(default_factory=list[str])
+    moved: int = 0
 
     def step(self, name: str, detail: str) -> None:
         self.steps.append(name)
+        self.details.append(f"{name} {detail}")
 
     def expect(self, files: int, size: int) -> None:
         return
 
     def advance(self, key: str, size: int) -> None:
         self.done.append(key)
+
+    def move(self, size: int) -> None:
+        self.moved += size
 
     def finish(self) -> None:
         return

@@ -82,6 +82,7 @@ class Site:
             parallel=Serial(),
             new_id=lambda: f"{next(self._ids):032x}",
             sleep=self.s3.tick,
+            monotonic=self.s3.clock_seconds,
             observer=self.observer,
             site=PublicSite("https://cdn.example.org/", "https://dl.example.org/"),
             times=TIMES,

@@ -1,0 +1,104 @@
+"""What people read, as plain text: sizes, times, lists of names, plans, and how roles stand."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+
+from publisher.core.decide import Decision
+from publisher.core.plan import Plan
+from publisher.core.profile import RM
+from publisher.core.refusals import Refusal
+from publisher.core.share import Share
+from publisher.core.status import RoleStatus
+
+SHOWN = 5
+"""How many names of a long list are shown; `--json` lists them all."""
+
+
+def format_size(size: int) -> str:
+    """Write a number of bytes for people, in decimal units."""
+    amount = float(size)
+    for unit in ("bytes", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.2f} GB"
+
+
+def format_time(time: datetime) -> str:
+    """Write a moment to the minute; all times are UTC."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def describe_session(share: Share) -> str | None:
+    """Warn of a link that ends with the session that signed it, as far as that is known."""
+    if not share.session:
+        return None
+    if share.session_until is None:
+        return (
+            "these are session credentials: the link ends with the session at the latest, and nothing here "
+            "tells when that is (after 12 hours at most for a role's)"
+        )
+    if share.end == share.until:
+        return None
+    return f"the link ends with the session that signed it: at {format_time(share.end)}"
+
+
+def name_plan(plan: Plan) -> str:
+    """Name the releases of a plan."""
+    return ", ".join(release.name for release in plan.releases)
+
+
+def describe_plan(decision: Decision) -> Iterator[str]:
+    """Say what a plan will do, in lines."""
+    plan = decision.plan
+    yield f"plan {plan.digest}"
+    for release in plan.releases:
+        files = [file for file in plan.files if file.release == release.name]
+        at = f" at {release.commit}" if release.commit else ""
+        yield f"  {release.name}, attempt {release.attempt}{at}, promotion number {release.number}"
+        roles = sorted({file.role for file in files})
+        parts = ", ".join(f"{role} {sum(file.role == role for file in files)}" for role in roles)
+        yield f"    create {len(files)} files, {format_size(sum(file.size for file in files))}: {parts}"
+    if decision.skipped:
+        yield f"    skip   {decision.skipped} files that are public already"
+    if decision.streamed:
+        yield f"    streamed {format_size(decision.streamed)}: no whole-file digest in the store"
+    for refusal in plan.waived:
+        reason = next(waiver.reason for waiver in plan.waivers if waiver.covers(refusal))
+        yield f"    waived {refusal.rule}:{refusal.subject} because {reason}"
+
+
+def group(refusals: Iterable[Refusal]) -> Iterator[list[Refusal]]:
+    """Put refusals together that differ in nothing but their subject."""
+
+    def alike(refusal: Refusal) -> tuple[str, str, str, str]:
+        return refusal.rule, refusal.found, refusal.expected, refusal.cure
+
+    for _, found in groupby(refusals, alike):
+        yield list(found)
+
+
+def shorten(names: Iterable[str], *, shown: int = SHOWN) -> str:
+    """List the first of some names, and say how many more there are."""
+    names = [clean(name) for name in names]
+    more = f" … and {len(names) - shown} more (--json lists all)" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def clean(text: str) -> str:
+    """Show what cannot be seen: names in a bucket are anybody's, and a terminal obeys some characters."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def describe_role(role: RoleStatus) -> str | None:
+    """Say how a role stands; the release manager's needs no word while there are no sidecars."""
+    counts = ", ".join(f"{count} {standing}" for standing, count in sorted(role.counts.items()))
+    if role.role == RM:
+        return counts or None
+    if not role.delivers:
+        return ", ".join(part for part in ("tests", counts) if part)
+    said = "handed over" if role.handed_over else "not handed over"
+    when = f" {format_time(role.handed_over_at)}" if role.handed_over_at else ""
+    commit = f" at {role.commit[:12]}" if role.commit else ""
+    return f"{said}{when}{commit}" + (f": {counts}" if counts else "")

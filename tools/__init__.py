@@ -1,0 +1,1 @@
+"""What maintainers of the project run; no part of the publisher."""
