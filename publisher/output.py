@@ -287,7 +287,7 @@ class Output:
         for alike in group(refusals):
             first = alike[0]
             subjects = shorten([refusal.subject for refusal in alike])
-            self.out.print(Text.assemble("  ", (f"{first.rule:<11}", "yellow"), subjects))
+            self.out.print(Text.assemble("  ", (f"{first.rule:<10} ", "yellow"), subjects))
             self.out.print(f"    found    {clean(first.found)}")
             self.out.print(f"    expected {clean(first.expected)}")
             self.out.print(f"    next     {clean(first.cure)}")

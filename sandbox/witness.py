@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from publisher.cli import Settings, connect, run
+from publisher.cli import run
 from publisher.core.gate import Change
 from publisher.ports import Gate
+from publisher.settings import Settings, connect
 from publisher.workflow.world import World
 
 

@@ -17,10 +17,10 @@ import click
 import pytest
 
 from publisher import __version__, cli
-from publisher.cli import Settings
 from publisher.completion import SHELLS
 from publisher.errors import AccessDeniedError, StoreError
 from publisher.ports import Session
+from publisher.settings import Settings
 from publisher.workflow.world import Visitor, World
 from tests.support.fakes import FakeIdentity
 from tests.support.site import COMMIT, OTHER_COMMIT, PKG, PROFILE, RELEASE, TGZ, Site

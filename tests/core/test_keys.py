@@ -58,7 +58,8 @@ def test_a_key_that_may_not_be_public_is_refused_with_the_reason(key: str, probl
 @given(st.text(max_size=500))
 def test_every_text_is_either_a_key_that_urls_leave_alone_or_has_a_problem(text: str) -> None:
     if find_problem(text) is None:
-        assert quote(text) == text
+        # S3 alone reads a plus sign as something else, so URLs are made by `core.urls`.
+        assert quote(text, safe="/+") == text
         assert urlsplit(f"https://dl.example.org/{text}").path == f"/{text}"
 
 

@@ -94,7 +94,9 @@ def test_what_is_announced_does_not_exist_yet() -> None:
 
 def resolve(words: list[str]) -> tuple[click.Context, click.Command, list[str]]:
     """Walk down to the command that is meant, and give what is left of the words."""
-    context = click.Context(cli.publisher, info_name="publisher", obj=cli.Settings())
+    context = click.Context(
+        cli.publisher, info_name="publisher", obj=cli.Settings(), **cli.publisher.context_settings
+    )
     command: click.Command = cli.publisher
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         found = command.get_command(context, words[0])
