@@ -37,6 +37,7 @@ from publisher.progress import Progress
 from publisher.wording import (
     SHOWN,
     clean,
+    count_files,
     describe_plan,
     describe_role,
     describe_session,
@@ -135,13 +136,13 @@ class Output:
     def _(self, outcome: Promoted) -> None:
         self._show_finished(outcome.finished)
         if outcome.plan is None:
-            self.out.print(f"nothing to do: {outcome.already_public} staged files are public already")
+            self.out.print(f"nothing to do: {count_files(outcome.already_public)} staged, public already")
             return
         plan = outcome.plan
         self.out.print(
             Text.assemble(
                 ("promoted ", "bold green"),
-                f"{name_plan(plan)}: {len(plan.files)} files, {format_size(plan.size)} are public",
+                f"{name_plan(plan)}: {count_files(len(plan.files))}, {format_size(plan.size)} made public",
             )
         )
         self.out.print(f"  plan      {plan.digest}")
@@ -171,11 +172,11 @@ class Output:
     def _(self, outcome: Uploaded) -> None:
         where = f"{outcome.role}/{outcome.release}"
         self.out.print(
-            f"staged {where}: {len(outcome.uploaded)} files uploaded ({format_size(outcome.size)}), "
+            f"staged {where}: {count_files(len(outcome.uploaded))} uploaded ({format_size(outcome.size)}), "
             f"{len(outcome.skipped)} there already, {len(outcome.pruned)} removed"
         )
         if outcome.missing:
-            self.warn(f"{len(outcome.missing)} required files are missing: {shorten(outcome.missing)}")
+            self.warn(f"{count_files(len(outcome.missing))} required and missing: {shorten(outcome.missing)}")
         if outcome.stale:
             self.warn("the earlier hand-over no longer matches; hand over again: --complete")
         self.out.print(
@@ -192,7 +193,7 @@ class Output:
     @_show.register
     def _(self, outcome: Fetched) -> None:
         self.out.print(
-            f"fetched {outcome.release} into {clean(outcome.folder)}: {len(outcome.fetched)} files "
+            f"fetched {outcome.release} into {clean(outcome.folder)}: {count_files(len(outcome.fetched))} "
             f"({format_size(outcome.size)}), {len(outcome.skipped)} there already"
         )
         for role in outcome.pending:

@@ -15,6 +15,11 @@ SHOWN = 5
 """How many names of a long list are shown; `--json` lists them all."""
 
 
+def count_files(count: int) -> str:
+    """Write a number of files."""
+    return "1 file" if count == 1 else f"{count} files"
+
+
 def format_size(size: int) -> str:
     """Write a number of bytes for people, in decimal units."""
     amount = float(size)
@@ -59,9 +64,10 @@ def describe_plan(decision: Decision) -> Iterator[str]:
         yield f"  {release.name}, attempt {release.attempt}{at}, promotion number {release.number}"
         roles = sorted({file.role for file in files})
         parts = ", ".join(f"{role} {sum(file.role == role for file in files)}" for role in roles)
-        yield f"    create {len(files)} files, {format_size(sum(file.size for file in files))}: {parts}"
+        size = format_size(sum(file.size for file in files))
+        yield f"    create {count_files(len(files))}, {size}: {parts}"
     if decision.skipped:
-        yield f"    skip   {decision.skipped} files that are public already"
+        yield f"    skip   {count_files(decision.skipped)}, public already"
     if decision.streamed:
         yield f"    streamed {format_size(decision.streamed)}: no whole-file digest in the store"
     for refusal in plan.waived:

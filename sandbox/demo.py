@@ -134,7 +134,7 @@ def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None
 
 def _promote(stage: Stage, folder: Path) -> Result:
     stage.tell("Everything is in place. One command makes it public: copy, list, then one key.")
-    promoted = stage.run(RM, [*_witness(folder), *PROMOTE, "--json"], show=0)
+    promoted = stage.run_live(RM, [*_witness(folder), *PROMOTE, "--json"])
     answer = json.loads(promoted.out)
     stage.note(
         f"{'':12}{answer['written']} files, {answer['bytes']:,} bytes are public; plan {answer['plan'][:19]}…"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from sandbox.site import Site
 
@@ -79,6 +80,32 @@ class Stage:
             results.append(result)
         return results
 
+    def run_live(self, role: str, command: Sequence[str | Path]) -> Result:
+        """Run one command that must succeed, and show what it reports while it runs, each line in its time.
+
+        Raises:
+            StoryError: It ended otherwise.
+        """
+        self.note(f"{role:<10}$ {_write(command)}")
+        start = time.monotonic()
+        with (
+            subprocess.Popen(
+                [str(word) for word in command],
+                cwd=self._folder,
+                env=self._environment(role),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as process,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            out = pool.submit(_read_all, process.stdout)
+            for line in process.stderr or ():
+                self.note(f"{'':10}{line.rstrip()}")
+        if process.returncode != 0:
+            raise StoryError(f"{_write(command)}: found exit status {process.returncode}, expected 0")
+        return Result(out.result(), start, time.monotonic())
+
     def _run(
         self, role: str, command: Sequence[str | Path]
     ) -> tuple[subprocess.CompletedProcess[str], Result]:
@@ -108,6 +135,10 @@ class Stage:
             "AWS_EC2_METADATA_DISABLED": "true",
             **self._site.environment(role),
         }
+
+
+def _read_all(stream: IO[str] | None) -> str:
+    return stream.read() if stream else ""
 
 
 def _write(command: Sequence[str | Path]) -> str:

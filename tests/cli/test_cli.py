@@ -168,14 +168,14 @@ def test_a_second_promotion_has_nothing_to_do(shell: Shell) -> None:
     result = shell(PROMOTE)
 
     assert result.status == 0
-    assert "nothing to do: 2 staged files are public already" in result.out
+    assert "nothing to do: 2 files staged, public already" in result.out
 
 
 def test_an_upload_says_what_was_staged_and_what_is_missing(shell: Shell, tmp_path: Path) -> None:
     result = shell(f"upload {RELEASE} {a_file(tmp_path)} --role linux")
 
     assert result.status == 0
-    assert f"staged linux/{RELEASE}: 1 files uploaded (4 bytes), 0 there already, 0 removed" in result.out
+    assert f"staged linux/{RELEASE}: 1 file uploaded (4 bytes), 0 there already, 0 removed" in result.out
     assert "not handed over" in result.out
     done = shell(f"upload {RELEASE} {a_file(tmp_path)} --role linux --commit {COMMIT} --complete")
     assert "handed over: complete" in done.out
@@ -188,7 +188,7 @@ def test_an_upload_warns_of_missing_files_and_a_stale_hand_over(shell: Shell, tm
     result = shell(f"upload {RELEASE} {sidecar} --role linux")
 
     assert result.status == 0
-    assert f"warning: 1 required files are missing: {TGZ}" in result.err
+    assert f"warning: 1 file required and missing: {TGZ}" in result.err
     assert "no longer matches; hand over again: --complete" in result.err
 
 
