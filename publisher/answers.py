@@ -197,14 +197,13 @@ def _write_rebuilt(outcome: GateRebuilt) -> Json:
     }
 
 
-def _write_nothing(outcome: Declined) -> Json:
-    _ = outcome
-    return {}
+def _write_declined(outcome: Declined) -> Json:
+    return {"finished": list(outcome.finished)}
 
 
 _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Refused: ("refused", _write_refused),
-    Declined: ("declined", _write_nothing),
+    Declined: ("declined", _write_declined),
     Promoted: ("promoted", _write_promoted),
     Planned: ("planned", _write_planned),
     Opened: ("opened", _write_opened),

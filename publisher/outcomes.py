@@ -26,8 +26,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Declined:
-    """The question was answered with no; nothing was written."""
+    """The question was answered with no; nothing was written. `finished` as in `Refused`."""
 
+    finished: tuple[str, ...] = ()
     status: Exit = Exit.FAILED
 
 

@@ -124,13 +124,14 @@ class Output:
         self._show_finished(outcome.finished)
         count = len(outcome.refusals)
         reasons = "1 reason" if count == 1 else f"{count} reasons"
-        self.out.print(Text.assemble(("refused: ", "bold red"), f"{reasons}; nothing was written"))
+        nothing = "nothing else" if outcome.finished else "nothing"
+        self.out.print(Text.assemble(("refused: ", "bold red"), f"{reasons}; {nothing} was written"))
         self._print_refusals(outcome.refusals, waivable=outcome.waivable)
 
     @_show.register
     def _(self, outcome: Declined) -> None:
-        _ = outcome
-        self.out.print("not done: nothing was written")
+        self._show_finished(outcome.finished)
+        self.out.print(f"not done: nothing {'else ' if outcome.finished else ''}was written")
 
     @_show.register
     def _(self, outcome: Promoted) -> None:

@@ -168,12 +168,8 @@ class Cdn(Protocol):
         """
         ...
 
-    def wait_invalidated(self, invalidation: str) -> None:
-        """Wait until an invalidation is complete.
-
-        Raises:
-            EdgeError: It is not within ten minutes.
-        """
+    def is_invalidated(self, invalidation: str) -> bool:
+        """Tell whether an invalidation is complete."""
         ...
 
 

@@ -41,6 +41,9 @@ def translate_error(error: ClientError | BotoCoreError, what: str) -> StoreError
     if isinstance(error, BotoCoreError):
         return StoreError(f"{what}: {error}")
     code = str(error.response.get("Error", {}).get("Code", ""))
+    if "pre-condition failed" in str(error.response.get("Error", {}).get("Message", "")).lower():
+        # The key-value store has been seen to call a stale ETag a validation error with this message.
+        code = "PreconditionFailed"
     message = f"{what}: {code} {error.response.get('Error', {}).get('Message', '')}".rstrip()
     if code in ABSENT:
         return GoneError(message)

@@ -45,8 +45,10 @@ class _From(TypedDict, total=False):
 
 def make_client(region: str, connections: int) -> "S3Client":
     """Make a client with the usual credential chain, retries and as many connections as threads."""
-    # Links would else be signed in the old way, in which they name no end that S3 enforces for sessions.
-    config = make_config(connections).merge(Config(signature_version="s3v4"))
+    # For links: the way of signing whose end S3 enforces for sessions, and the region's own host, since a
+    # link is signed for its host and the global one may redirect.
+    regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
+    config = make_config(connections).merge(regional)
     return boto3.session.Session().client("s3", region_name=region, config=config)
 
 

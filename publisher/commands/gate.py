@@ -5,8 +5,8 @@ from functools import partial
 from publisher.core.gate import find_gated, list_paths, show
 from publisher.outcomes import GateRebuilt
 from publisher.workflow.gate import claim_lost_gate
-from publisher.workflow.gather import list_folders
 from publisher.workflow.lease import hold_lease
+from publisher.workflow.steps import find_owed
 from publisher.workflow.world import World
 
 
@@ -23,8 +23,7 @@ def run_rebuild(world: World) -> GateRebuilt:
         unfinished = world.state.read_unfinished(find_gated(world.gate.read_entries()))
         for promotion in unfinished:
             if promotion.live:
-                keys = [file.key for file in promotion.plan.files]
-                owed = sorted(set(keys) - list_folders(world.public, keys))
+                owed = [file.key for file in find_owed(world, promotion.plan)]
                 keeper.write(partial(list_paths, keys=owed, promotion=promotion.plan.id))
                 if owed:
                     keeper.write(partial(show, promotion=promotion.plan.id))

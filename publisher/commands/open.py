@@ -83,8 +83,10 @@ def _find_void(world: World, state: ReleaseState, commit: str | None) -> Iterato
             continue
         claim = world.staging.read(prefix + sums.COMMIT_NAME)
         built = sums.parse_commit(claim.data) if claim else None
-        if commit == state.commit or built != commit:
-            yield role, found.version.version_id
+        version = found.version.version_id
+        # What an earlier re-spin has set aside stays so, whatever commit is the next.
+        if commit == state.commit or built != commit or state.void.get(role) == version:
+            yield role, version
 
 
 def _refuse_open(state: ReleaseState, commit: str | None) -> Refusal:

@@ -1,7 +1,7 @@
 """`publisher promote`: decide, show, ask, then make everything public; run again, it finishes."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from publisher.core import decide
@@ -12,13 +12,13 @@ from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
-from publisher.errors import MovedError, PublisherError, StoppedError, UnfinishedError
+from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
 from publisher.workflow.releases import parse_releases, suggest_opened, suggest_release
-from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, GO_LIVE, RESUME, Run, Step, run_steps
+from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, FINISHED, GO_LIVE, RESUME, Run, Step, run_steps
 from publisher.workflow.world import World
 
 Confirm = Callable[[Decision], bool]
@@ -60,6 +60,8 @@ def _describe_stop(begun: list[Run]) -> str:
     if not begun:
         return "interrupted before anything was made public"
     run = begun[-1]
+    if run.step == FINISHED:
+        return f"interrupted after promotion {run.plan.id}, which an earlier run had left live, was finished"
     if run.step == GO_LIVE:
         state = "it may be public by now, or not; running again finds out, and finishes it if it is"
     elif run.step in {"", *(step.name for step in BEFORE_LIVE)}:
@@ -72,31 +74,49 @@ def _describe_stop(begun: list[Run]) -> str:
 def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Run]) -> Outcome:
     with suggest_release(world, *request.releases):
         releases = parse_releases(world.profile, request.releases)
+    # Before anything is gathered: finishing needs neither staging nor profile, and must not wait for them.
+    live = tuple(promotion.plan.id for promotion in _read_live(world, request.releases))
+    if not live:
+        return _decide(world, request, releases, confirm, begun)
+    if request.dry_run:
+        return Planned(None, live)
+    who = world.identity.who()
+    with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
+        _finish(world, held, request, who, begun)
+    try:
+        outcome = _decide(world, request, releases, confirm, begun)
+    except PublisherError as error:
+        said = f"promotion {', '.join(live)} is finished; what was staged since is not promoted: {error}"
+        raise UnfinishedError(said, error.next_step or "run the same command again") from error
+    if isinstance(outcome, Promoted):
+        return replace(outcome, finished=live)
+    if isinstance(outcome, Refused | Declined):
+        # Something public has changed, whatever is refused now.
+        return replace(outcome, finished=live, status=Exit.UNFINISHED)
+    return outcome
+
+
+def _decide(
+    world: World, request: PromoteRequest, releases: tuple[Release, ...], confirm: Confirm, begun: list[Run]
+) -> Outcome:
+    """Decide, show, ask and promote, now that nothing of these releases is live and unfinished."""
     author = Author(world.identity.who(), world.new_id(), world.staging.now())
     snapshot = gather(world, releases)
-    live = tuple(promotion.plan.id for promotion in _find_live(snapshot, releases))
-    if request.dry_run and live:
-        return Planned(None, live)
-    if live:
-        with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
-            _finish(world, held, request, author.who, begun)
-        begun.clear()
-        snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
         suggest_opened(world, decision.refusals)
-        return Refused(decision.refusals, live)
+        return Refused(decision.refusals)
     if isinstance(decision, NothingToDo):
-        return Promoted(None, live, decision.public, 0)
+        return Promoted(None, (), decision.public, 0)
     if request.plan is not None and request.plan != decision.plan.digest:
-        return Refused((_refuse_moved_plan(request.plan, decision.plan.digest),), live)
+        return Refused((_refuse_moved_plan(request.plan, decision.plan.digest),))
     if request.dry_run:
         return Planned(decision, ())
     if not confirm(decision):
         return Declined()
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
-        return _promote(world, held, request, decision, live, begun)
+        return _promote(world, held, request, decision, begun)
 
 
 def _promote(
@@ -104,7 +124,6 @@ def _promote(
     held: Held,
     request: PromoteRequest,
     shown: Decision,
-    finished: tuple[str, ...],
     begun: list[Run],
 ) -> Outcome:
     """Decide again now that nobody else can promote, and go through with exactly what was shown.
@@ -116,30 +135,33 @@ def _promote(
     snapshot = gather(world, releases)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
-        return Refused(decision.refusals, finished)
+        return Refused(decision.refusals)
     if isinstance(decision, NothingToDo) or _find_live(snapshot, releases):
-        return Refused((_refuse_overtaken(shown.plan),), finished)
+        return Refused((_refuse_overtaken(shown.plan),))
     if decision.plan.digest != shown.plan.digest:
-        return Refused((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),), finished)
+        return Refused((_refuse_moved_plan(shown.plan.digest, decision.plan.digest),))
+    moved = decision.plan.find_moved(shown.plan)
+    if moved:
+        return Refused(tuple(_refuse_moved(key) for key in moved))
     plan = _store_plan(world, *held, decision.plan, snapshot)
     run = Run(world, *held, plan, author.who, deep=request.deep)
     begun.append(run)
     try:
         run_steps(run, BEFORE_LIVE)
     except MovedError as error:
-        return Refused(tuple(_refuse_moved(key) for key in error.keys), finished)
+        return Refused(tuple(_refuse_moved(key) for key in error.keys))
     _complete(run, AFTER_LIVE)
     streamed = decision.streamed + run.streamed
-    return Promoted(run.plan, finished, decision.skipped, streamed)
+    return Promoted(run.plan, (), decision.skipped, streamed)
 
 
 def _finish(world: World, held: Held, request: PromoteRequest, who: str, begun: list[Run]) -> None:
     """Finish from the plans alone: staging may have expired and the profile may have changed since."""
-    gated = find_gated(world.gate.read_entries())
-    for promotion in select_live(world.state.read_unfinished(gated), request.releases):
+    for promotion in _read_live(world, request.releases):
         run = Run(world, *held, promotion.plan, who, deep=request.deep, step=RESUME[0].name)
         begun.append(run)
         _complete(run, RESUME)
+        run.step = FINISHED
 
 
 def _complete(run: Run, steps: Iterable[Step]) -> None:
@@ -173,6 +195,11 @@ def _store_plan(world: World, lease: LeaseHolder, keeper: GateKeeper, plan: Plan
     lease.check()
     world.state.write_plan(plan)
     return plan
+
+
+def _read_live(world: World, releases: Iterable[str]) -> list[Unfinished]:
+    gated = find_gated(world.gate.read_entries())
+    return select_live(world.state.read_unfinished(gated), releases)
 
 
 def _find_live(snapshot: Snapshot, releases: Iterable[Release]) -> list[Unfinished]:

@@ -85,10 +85,20 @@ class Plan:
         """
         intent = {
             "files": [
-                [file.key, file.digest, file.size, file.source.key, file.source.version_id]
+                [
+                    file.key,
+                    file.digest,
+                    file.size,
+                    file.source.key,
+                    file.source.version_id,
+                    file.delivery.content_type,
+                    file.delivery.cache_control,
+                ]
                 for file in sorted(self.files, key=lambda file: file.key)
             ],
             "releases": sorted([r.name, r.commit or "", r.attempt] for r in self.releases),
+            # What is waived, not only the pattern that does it: another hold is another decision.
+            "waived": sorted([r.rule, r.subject, r.found] for r in self.waived),
             "waivers": sorted([w.rule, w.subject, w.reason] for w in self.waivers),
         }
         text = json.dumps(intent, separators=(",", ":"), sort_keys=True)
@@ -98,6 +108,11 @@ class Plan:
     def size(self) -> int:
         """Give the bytes to be published."""
         return sum(file.size for file in self.files)
+
+    def find_moved(self, other: "Plan") -> tuple[str, ...]:
+        """Name the objects that `other` rests on in another version, or not at all."""
+        theirs = {look.key: look.version_id for look in other.looks}
+        return tuple(look.key for look in self.looks if theirs.get(look.key) != look.version_id)
 
     def names(self) -> frozenset[str]:
         """Name the releases of this plan."""

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from publisher.core.digests import display
+from publisher.core.keys import PENDING
 from publisher.core.plan import PlannedFile, Version
-from publisher.core.urls import describe_fault, make_path
+from publisher.core.urls import describe_fault, is_same_etag, make_path
 from publisher.errors import EdgeError
 from publisher.workflow.world import World
 
@@ -14,6 +15,12 @@ _SLICE = 30
 
 _PAUSE = 1.0
 """Seconds between two looks at URLs that did not answer as they should."""
+
+_MOST_KEYS = 1000
+"""Keys invalidated at once; each is two paths, and a distribution has 3,000 of them under way at most."""
+
+_INVALIDATION_PAUSE = 5.0
+_MOST_WAITS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ def look(
     *,
     promotion: str,
     deep: bool,
-) -> None:
+) -> int:
     """Make sure that every file is served by the CDN and at the URL where users download.
 
     An edge may still follow, so each URL has the gate's lag and twice the edges' memory of misses to come
@@ -54,71 +61,92 @@ def look(
         promotion: The promotion's id, which names the invalidation.
         deep: Download every file and compare its digest, instead of asking for its headers.
 
+    Returns:
+        The bytes that were downloaded, because of `deep` or because an ETag left no other way.
+
     Raises:
         EdgeError: Some URL still does not serve what it should; each is named.
     """
-    bases = dict.fromkeys([world.site.cdn_url, world.site.public_base_url])
-    for base in bases:
-        faults = _look_until_right(world, check_lease, base, files, deep=deep)
+    looker = _Looker(world, check_lease, files, deep=deep)
+    for base in dict.fromkeys([world.site.cdn_url, world.site.public_base_url]):
+        faults = looker.look_until_right(base, files)
         if faults:
-            paths = sorted(f"/{make_path(fault.file.key)}" for fault in faults)
-            # Another one each time: the CDN takes the same again for a retry, and forgets nothing more.
-            reference = f"{promotion}-{world.new_id()}"
-            world.observer.warn(f"{len(paths)} URLs are invalidated: {faults[0].url}: {faults[0].found}")
-            world.cdn.wait_invalidated(world.cdn.invalidate(paths, reference))
-            faults = _look_until_right(
-                world, check_lease, base, {fault.file: files[fault.file] for fault in faults}, deep=deep
-            )
+            world.observer.warn(f"{len(faults)} URLs are invalidated: {faults[0].url}: {faults[0].found}")
+            _invalidate(world, check_lease, [fault.file.key for fault in faults], promotion)
+            faults = looker.look_until_right(base, [fault.file for fault in faults])
         if faults:
             lines = [f"{fault.url}: {fault.found}" for fault in faults]
             raise EdgeError(
                 "\n  ".join([f"{len(lines)} URLs do not serve what was placed:", *lines]),
                 "see what answers there; then run the same command again",
             )
+    return sum(looker.downloaded)
 
 
-def _look_until_right(
-    world: World,
-    check_lease: Callable[[], None],
-    base: str,
-    files: Mapping[PlannedFile, Version],
-    *,
-    deep: bool,
-) -> list[Fault]:
-    patience = world.times.lag + 2 * world.times.error_ttl
-    faults = _look_once(world, base, files.items(), deep=deep)
-    while faults and patience > 0:
-        wait(world, check_lease, min(_PAUSE, patience))
-        patience -= _PAUSE
-        faults = _look_once(world, base, [(fault.file, files[fault.file]) for fault in faults], deep=deep)
-    return faults
+class _Looker:
+    """Looks at URLs, and keeps account of what it had to download."""
+
+    def __init__(
+        self,
+        world: World,
+        check_lease: Callable[[], None],
+        files: Mapping[PlannedFile, Version],
+        *,
+        deep: bool,
+    ) -> None:
+        self.downloaded: list[int] = []
+        self._world = world
+        self._check_lease = check_lease
+        self._files = files
+        self._deep = deep
+
+    def look_until_right(self, base: str, files: Iterable[PlannedFile]) -> list[Fault]:
+        times = self._world.times
+        patience = times.lag + 2 * times.error_ttl
+        faults = self._look_once(base, files)
+        while faults and patience > 0:
+            wait(self._world, self._check_lease, min(_PAUSE, patience))
+            patience -= _PAUSE
+            faults = self._look_once(base, [fault.file for fault in faults])
+        return faults
+
+    def _look_once(self, base: str, files: Iterable[PlannedFile]) -> list[Fault]:
+        def check(file: PlannedFile) -> Fault | None:
+            url = base + make_path(file.key)
+            try:
+                found = self._find_fault(url, file, self._files[file])
+            except EdgeError as error:
+                found = str(error)
+            return Fault(file, url, found) if found else None
+
+        return [fault for fault in self._world.parallel.map(check, files) if fault]
+
+    def _find_fault(self, url: str, file: PlannedFile, version: Version) -> str | None:
+        seen = self._world.web.head(url)
+        fault = describe_fault(status=seen.status, size=seen.size, expected_size=file.size)
+        # An ETag that differs says nothing of the bytes: some stores and caches make their own.
+        if fault or (not self._deep and is_same_etag(seen.etag, version.etag)):
+            return fault
+        self._check_lease()
+        digest = self._world.web.compute_digest(url)
+        self.downloaded.append(file.size)
+        return None if digest == file.digest else f"{display(digest)} instead of {display(file.digest)}"
 
 
-def _look_once(
-    world: World, base: str, files: Iterable[tuple[PlannedFile, Version]], *, deep: bool
-) -> list[Fault]:
-    def check(item: tuple[PlannedFile, Version]) -> Fault | None:
-        file, version = item
-        url = base + make_path(file.key)
-        found = _find_fault(world, url, file, version, deep=deep)
-        return Fault(file, url, found) if found else None
-
-    return [fault for fault in world.parallel.map(check, files) if fault]
-
-
-def _find_fault(world: World, url: str, file: PlannedFile, version: Version, *, deep: bool) -> str | None:
-    try:
-        seen = world.web.head(url)
-        found = describe_fault(
-            status=seen.status,
-            size=seen.size,
-            etag=seen.etag,
-            expected_size=file.size,
-            expected_etag=version.etag,
+def _invalidate(world: World, check_lease: Callable[[], None], keys: list[str], promotion: str) -> None:
+    """Let every edge forget these keys: as users ask for them, and as the gate does while it lists them."""
+    for part in range(0, len(keys), _MOST_KEYS):
+        paths = sorted(
+            path
+            for key in map(make_path, keys[part : part + _MOST_KEYS])
+            for path in (f"/{key}", f"/{PENDING}/{promotion}/{key}")
         )
-        if found or not deep:
-            return found
-        digest = world.web.compute_digest(url)
-    except EdgeError as error:
-        return str(error)
-    return None if digest == file.digest else f"{display(digest)} instead of {display(file.digest)}"
+        # Another reference each time: the CDN takes the same again for a retry, and forgets nothing more.
+        made = world.cdn.invalidate(paths, f"{promotion}-{world.new_id()}")
+        for _ in range(_MOST_WAITS):
+            check_lease()
+            if world.cdn.is_invalidated(made):
+                break
+            wait(world, check_lease, _INVALIDATION_PAUSE)
+        else:
+            raise EdgeError(f"invalidation {made} is not complete", "run the same command again")

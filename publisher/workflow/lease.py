@@ -46,10 +46,12 @@ class LeaseHolder:
 
     def _read_mine(self) -> Stored[Lease]:
         stored = self._state.read_lease()
-        if stored is None or stored.value.token != self._lease.token:
-            holder = stored.value.holder if stored and stored.value.token else "nobody"
+        if stored is None or stored.value.token is None:
+            raise LeaseError("the lease was lost to a run that has ended since", "run again")
+        if stored.value.token != self._lease.token:
             raise LeaseError(
-                f"the lease was lost to {holder}", "wait until that run has ended, then run again"
+                f"the lease was lost to {stored.value.holder} for {stored.value.purpose}",
+                "wait until that run has ended, then run again",
             )
         self._etag = stored.etag
         return stored

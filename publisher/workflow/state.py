@@ -21,6 +21,7 @@ T = TypeVar("T")
 LEASE_KEY = "_state/lease.json"
 _PROMOTIONS = "_state/promotions/"
 _RELEASES = "_state/releases/"
+_TRIES = 3
 _RECORDS = "_state/records/"
 _SHARES = "_state/shares/"
 
@@ -112,10 +113,7 @@ class StateStore:
 
     def mark(self, phase: Phase, mark: Mark) -> None:
         """Write a promotion's marker; one that is there already stays as it is."""
-        try:
-            self._staging.create(f"{_PROMOTIONS}{mark.promotion}/{phase}.json", encode(mark))
-        except ConflictError:
-            return
+        self._create_or_read(f"{_PROMOTIONS}{mark.promotion}/{phase}.json", mark)
 
     def list_numbers(self, release: str) -> tuple[int, ...]:
         """Give the numbers of a release's recorded promotions."""
@@ -130,14 +128,8 @@ class StateStore:
             StoreError: Another promotion has that number: two promoters were at work, or a hand was.
         """
         key = f"{_RECORDS}{record.release}/{record.number}.json"
-        try:
-            self._staging.create(key, encode(record))
-        except ConflictError:
-            stored = self._read(Record, key)
-            if stored is None or stored.value.promotion != record.promotion:
-                raise StoreError(
-                    f"{key} is the record of another promotion", "ask ops to look into _state/"
-                ) from None
+        if self._create_or_read(key, record).promotion != record.promotion:
+            raise StoreError(f"{key} is the record of another promotion", "ask ops to look into _state/")
 
     def write_share(self, share: Share) -> str:
         """Write down a link that is about to be given away, and answer the key of its record."""
@@ -151,6 +143,19 @@ class StateStore:
         except ConflictError:
             if not self._is_there(key, value):
                 raise
+
+    def _create_or_read(self, key: str, value: T) -> T:
+        """Create a document, or read the one that is there; a conflict alone does not prove that one is."""
+        for _ in range(_TRIES):
+            try:
+                self._staging.create(key, encode(value))
+            except ConflictError:
+                stored = self._read(type(value), key)
+                if stored is not None:
+                    return stored.value
+            else:
+                return value
+        raise StoreError(f"{key} could not be created: the store keeps answering conflict", "run again")
 
     def _is_there(self, key: str, value: object) -> bool:
         """Tell, after a conflict, whether a first try of this very request was applied without an answer."""

@@ -150,8 +150,8 @@ def list_again(run: Run) -> None:
     placed already, the key is taken out of the gate, which would lead to nothing.
     """
     there = set(run.world.public.list_keys(pending_key(run.plan.id, "")))
-    placed = list_folders(run.world.public, [file.key for file in run.plan.files])
-    owed = [file for file in run.plan.files if file.key not in placed]
+    owed = find_owed(run.world, run.plan)
+    placed = {file.key for file in run.plan.files} - {file.key for file in owed}
     lost = {file.key for file in run.plan.files if pending_key(run.plan.id, file.key) not in there}
     run.world.parallel.map(lambda file: _copy(run, file), [file for file in owed if file.key in lost])
     keys = [file.key for file in owed]
@@ -159,6 +159,20 @@ def list_again(run: Run) -> None:
         run.keeper.write(lambda entries: gate.list_paths(entries, keys, run.plan.id))
         run.keeper.write(lambda entries: gate.show(entries, run.plan.id))
     run.keeper.write(lambda entries: gate.drop_keys(entries, lost & placed, run.plan.id))
+
+
+def find_owed(world: World, plan: Plan) -> list[PlannedFile]:
+    """List the files of a plan that are not at their public keys; a foreign object there is not the file."""
+    present = list_folders(world.public, [file.key for file in plan.files])
+
+    def is_placed(file: PlannedFile) -> bool:
+        found = world.public.describe(file.key) if file.key in present else None
+        return found is not None and (
+            (found.digest or world.public.compute_digest(found.version)) == file.digest
+        )
+
+    placed = world.parallel.map(is_placed, plan.files)
+    return [file for file, done in zip(plan.files, placed, strict=True) if not done]
 
 
 def place_files(run: Run) -> None:
@@ -192,7 +206,7 @@ def place_files(run: Run) -> None:
 def look_at_files(run: Run) -> None:
     """Make sure that every URL serves its file, through the CDN and where users download."""
     files = {file: run.placed[file.key] for file in run.plan.files}
-    look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
+    run.streamed += look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
 
 
 def settle(run: Run) -> None:
@@ -232,6 +246,9 @@ AFTER_LIVE = (
     Step("settle", settle, "waiting until no edge remembers a miss, then out of the gate"),
     Step("record", record, "what was made public, by whom"),
 )
+FINISHED = "finished"
+"""What a run's step is called after its last."""
+
 RESUME = (Step("list", list_again, "what an earlier run left unfinished is shown again"), *AFTER_LIVE)
 
 
@@ -281,13 +298,15 @@ def _settle(run: Run, copied: Copied, size: int) -> tuple[int, Digest]:
 
 def _place(run: Run, file: PlannedFile) -> tuple[int, Digest | None]:
     """Place one file and answer the bytes streamed and the digest that is now at its public key."""
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
         try:
             copied = _create(run, file)
         except ConflictError:
             streamed, found = _read_back(run, file)
             if found is not None:
                 return streamed, found
+            # Another conditional write to this key is under way, perhaps a first try of this one.
+            run.wait(2**attempt)
         else:
             run.placed[file.key] = copied.version
             return _settle(run, copied, file.size)

@@ -144,6 +144,6 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("gate", "read_entries"): Call("ListKeys", _store("ListKeys")),
     ("gate", "update"): Call("UpdateKeys", _store("UpdateKeys")),
     ("cdn", "invalidate"): Call("CreateInvalidation", _cdn("CreateInvalidation")),
-    ("cdn", "wait_invalidated"): Call("GetInvalidation", _cdn("GetInvalidation")),
+    ("cdn", "is_invalidated"): Call("GetInvalidation", _cdn("GetInvalidation")),
 }
 """Every method of the ports that speak to AWS with a role's rights."""

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from publisher.core.digests import of_bytes
 from publisher.core.plan import Look, Plan, PlannedFile, PlannedRelease, find_plan
+from publisher.core.profile import Delivery
+from publisher.core.refusals import Refusal
 from tests.support.builders import COMMIT, EXE, NOON, RELEASE, TGZ, a_file, a_plan, a_waiver
 
 FILES = st.lists(
@@ -138,3 +140,20 @@ def test_an_earlier_plan_by_somebody_else_can_be_gone_on_with() -> None:
 def test_an_earlier_plan_that_would_do_anything_else_is_not_gone_on_with(earlier: Plan) -> None:
     assert not PLAN.continues(earlier)
     assert find_plan(PLAN, [earlier]) is None
+
+
+def test_a_plan_names_what_another_rests_on_in_another_version_or_not_at_all() -> None:
+    plan = replace(PLAN, looks=(Look("a", "v1"), Look("b", None), Look("c", "v3")))
+    other = replace(PLAN, looks=(Look("a", "v2"), Look("b", None)))
+
+    assert plan.find_moved(other) == ("a", "c")
+    assert plan.find_moved(plan) == ()
+
+
+def test_what_is_waived_and_how_files_are_served_are_part_of_the_digest() -> None:
+    refusal = Refusal("hold", f"qa/{RELEASE}", "a hold by qa: the icon is blurry", "no hold", "cure it")
+    waived = replace(PLAN, waived=(refusal,))
+    worse = replace(PLAN, waived=(replace(refusal, found="a hold by qa: it wipes the disk"),))
+    served = change_file(lambda file: replace(file, delivery=Delivery("x/y", "immutable", "no-store")))
+
+    assert len({PLAN.digest, waived.digest, worse.digest, served.digest}) == 4

@@ -34,7 +34,9 @@ class FakeVersion:
 
     @property
     def etag(self) -> str:
-        return f'"{hashlib.md5(self.data or b"", usedforsecurity=False).hexdigest()}"'
+        # Of an object in parts, it is the digest of the parts' digests.
+        parts = "" if self.whole else "-2"
+        return f'"{hashlib.md5(self.data or b"", usedforsecurity=False).hexdigest()}{parts}"'
 
     @property
     def digest(self) -> Digest:
@@ -301,8 +303,9 @@ class FakeCdn:
         self.invalidated.append(tuple(paths))
         return reference
 
-    def wait_invalidated(self, invalidation: str) -> None:
+    def is_invalidated(self, invalidation: str) -> bool:
         self._s3.before("wait", invalidation)
+        return True
 
 
 class FakeIdentity:

@@ -2,9 +2,12 @@
 
 import pytest
 
+from publisher.commands import promote
+from publisher.core.decide import Decision
+from publisher.core.refusals import Waiver
 from publisher.errors import ConflictError, Exit, LeaseError, PublisherError, StoreError, UnfinishedError
-from publisher.outcomes import Planned, Promoted, Refused
-from tests.support.site import PKG, RELEASE, TGZ, Site, expected_public
+from publisher.outcomes import Declined, Planned, Promoted, Refused
+from tests.support.site import COMMIT, OTHER_COMMIT, PKG, RELEASE, TGZ, Site, expected_public
 
 
 class CrashError(BaseException):
@@ -406,3 +409,161 @@ def test_conflicts_are_what_the_lost_answers_look_like() -> None:
     with pytest.raises(ConflictError):
         site.s3.staging.create("_state/x", b"1")
     assert site.s3.staging.current("_state/x") is not None
+
+
+# --- What a hostile reader found ---------------------------------------------------------------------------
+
+
+def test_a_hold_put_while_the_question_is_asked_is_not_overridden_by_a_waiver_for_another() -> None:
+    site = a_ready_site()
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
+    waivers = (Waiver("hold", "*", "it is only the icon"),)
+
+    def answer(decision: Decision) -> bool:
+        site.s3.staging.store(f"_hold/mac/{RELEASE}", b"there is malware in the pkg")
+        return True
+
+    outcome = promote.run(site.world(), promote.PromoteRequest((RELEASE,), waivers), answer)
+
+    assert isinstance(outcome, Refused)
+    assert site.visible() == {}
+
+
+def test_a_hold_that_says_something_else_than_the_one_that_was_waived_is_another_plan() -> None:
+    site = a_ready_site()
+    waivers = (Waiver("hold", f"qa/{RELEASE}", "it is only the icon"),)
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
+    planned = site.promote(waivers=waivers, dry_run=True)
+    assert isinstance(planned, Planned)
+    assert planned.decision is not None
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the installer wipes the disk")
+
+    outcome = site.promote(waivers=waivers, plan=planned.decision.plan.digest)
+
+    assert isinstance(outcome, Refused)
+    assert [refusal.rule for refusal in outcome.refusals] == ["plan"]
+    assert site.visible() == {}
+
+
+def test_a_hold_waived_as_it_was_reviewed_is_waived() -> None:
+    site = a_ready_site()
+    waivers = (Waiver("hold", f"qa/{RELEASE}", "it is only the icon"),)
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
+
+    assert isinstance(site.promote(waivers=waivers), Promoted)
+    assert site.visible() == expected_public()
+
+
+def test_a_live_promotion_is_finished_though_staging_cannot_be_read() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    revive(site)
+
+    def refuse(request: str, key: str) -> None:
+        if key.startswith(("linux/", "mac/", "_hold/")):
+            raise StoreError("a key that cannot be used")
+
+    site.s3.before = refuse
+    with pytest.raises(UnfinishedError, match="is finished; what was staged since is not promoted"):
+        site.promote()
+
+    assert site.public() == expected_public()
+    assert len(site.state("/done.json")) == 1
+
+
+@pytest.mark.parametrize("marker", ["live.json", "done.json", "records/1.2.3/1.json"])
+def test_a_conflict_with_nobody_is_tried_again_and_not_taken_for_written(marker: str) -> None:
+    site = a_ready_site()
+    refused = 0
+
+    def refuse_once(request: str, key: str) -> None:
+        nonlocal refused
+        if request == "create" and key.endswith(marker) and not refused:
+            refused += 1
+            raise ConflictError("409 ConditionalRequestConflict")
+
+    site.s3.before = refuse_once
+
+    assert isinstance(site.promote(), Promoted)
+    assert refused == 1
+    assert len(site.state(marker)) == 1
+
+
+def test_a_marker_that_can_never_be_written_is_an_error_and_no_success() -> None:
+    site = a_ready_site()
+
+    def refuse(request: str, key: str) -> None:
+        if request == "create" and key.endswith("done.json"):
+            raise ConflictError("409 ConditionalRequestConflict")
+
+    site.s3.before = refuse
+    with pytest.raises(UnfinishedError, match="keeps answering conflict"):
+        site.promote()
+
+
+def test_the_same_bytes_under_another_etag_do_not_keep_a_promotion_from_its_end() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    revive(site)
+    data = site.s3.staging.current(f"linux/{RELEASE}/{TGZ}")
+    assert data is not None
+    # Ops repaired the public key by an upload in parts: another ETag, and no digest of the whole file.
+    site.s3.public.store(TGZ, data.data, whole=False)
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Promoted)
+    assert site.public() == expected_public()
+
+
+def test_what_follows_a_finished_promotion_never_says_that_nothing_public_changed() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    revive(site)
+    site.stage("linux", {f"{TGZ}.spdx.json": b"{}"})
+    site.hand_over("linux")
+
+    declined = promote.run(site.world(), promote.PromoteRequest((RELEASE,)), lambda decision: False)
+
+    assert isinstance(declined, Declined)
+    assert declined.status == Exit.UNFINISHED
+    assert len(declined.finished) == 1
+
+
+def test_refusals_after_a_finished_promotion_say_that_something_public_changed() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    revive(site)
+    site.stage("linux", {"tool/1.2.3/unknown.bin": b"x"})
+
+    refused = site.promote()
+
+    assert isinstance(refused, Refused)
+    assert refused.status == Exit.UNFINISHED
+    assert len(refused.finished) == 1
+
+
+def test_a_foreign_object_at_a_public_key_is_not_taken_for_the_placed_file() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ)
+    site.s3.public.store(TGZ, b"foreign")
+    revive(site)
+    site.s3.public.expire("_pending/")
+
+    with pytest.raises(UnfinishedError, match="not of this promotion"):
+        site.promote()
+
+    assert site.visible() == expected_public()
+
+
+def test_a_hand_over_that_was_set_aside_stays_so_whatever_commit_comes_next() -> None:
+    site = a_ready_site()
+    site.respin(COMMIT)
+    assert isinstance(site.promote(), Refused)
+    site.respin(OTHER_COMMIT)
+    site.respin(COMMIT)
+
+    outcome = site.promote()
+
+    assert isinstance(outcome, Refused)
+    assert {refusal.rule for refusal in outcome.refusals} == {"attempt"}
