@@ -1,9 +1,12 @@
 """The command line: parses, asks the questions, and turns errors into exit statuses."""
 
+import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, TypeVar
 
 import click
@@ -284,7 +287,9 @@ def status_(*, releases: tuple[str, ...], check: bool) -> Outcome:
 @click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
 @click.option("--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra or hold.")
 @click.option("--reason", help="Why it is waived, for the record.")
-@click.option("--deep", is_flag=True, help="Download every public file once and compare its digest.")
+@click.option(
+    "--deep", is_flag=True, help="Download every file that it makes public once and compare its digest."
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @common
 def promote_(
@@ -370,13 +375,33 @@ def run(arguments: list[str] | None = None, settings: Settings | None = None) ->
         return Exit.FAILED
     if isinstance(outcome, int):
         return outcome
-    settings.make_output().show(settings.command, outcome)
+    _show_outcome(settings, outcome)
     return outcome.status
 
 
-def main() -> None:
-    """Run as a program."""
-    sys.exit(run())
+def main(arguments: list[str] | None = None, settings: Settings | None = None) -> None:
+    """Run as a program. To be told to end is to be interrupted: the lease is given back."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    status = run(arguments, settings)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Nobody reads the answer any more; the status still tells.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
+
+
+def _show_outcome(settings: Settings, outcome: Outcome) -> None:
+    try:
+        settings.make_output().show(settings.command, outcome)
+    except OSError as error:
+        # What was done is done; the status says what that was.
+        settings.make_output().warn(f"the answer could not be written: {error}")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _ = number, frame
+    raise KeyboardInterrupt
 
 
 def _show_stop(settings: Settings, arguments: list[str], error: BaseException) -> int:

@@ -45,10 +45,14 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a dry run would do. `unfinished` names live promotions that would be finished first."""
+    """What a dry run of promoting `releases` would do.
+
+    `unfinished` names live promotions that would be finished first.
+    """
 
     decision: Decision | None
     unfinished: tuple[str, ...]
+    releases: tuple[str, ...]
     status: Exit = Exit.DONE
 
 
@@ -76,6 +80,7 @@ class Uploaded:
     size: int
     handed_over: bool
     stale: bool
+    stands: bool
     status: Exit = Exit.DONE
 
 

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import singledispatchmethod
 
 from rich.console import Console
@@ -88,12 +89,17 @@ class Output:
     def step(self, name: str, detail: str) -> None:
         """Show that a step begins."""
         if not self._quiet:
-            self.err.print(f"  {name:<8} {detail}")
+            self._say(f"  {name:<8} {detail}")
 
     def warn(self, text: str) -> None:
         """Show a warning, unless there is to be silence."""
         if not self._quiet:
-            self.err.print(Text.assemble(("warning: ", "yellow"), text))
+            self._say(Text.assemble(("warning: ", "yellow"), text))
+
+    def _say(self, text: str | Text) -> None:
+        # Nobody may be listening any more; that must not stop what is being done.
+        with suppress(OSError):
+            self.err.print(text)
 
     def expect(self, files: int, size: int) -> None:
         """Show how far `files` are: by a bar on a terminal, now and then by a line elsewhere."""
@@ -158,10 +164,7 @@ class Output:
             self.out.print(f"would finish promotion {promotion}, which is live")
         if outcome.decision:
             self.show_plan(outcome.decision)
-            names = " ".join(sorted(outcome.decision.plan.names()))
-            self.out.print(
-                f"nothing was written; next: publisher promote {names} --plan {outcome.decision.plan.digest}"
-            )
+            self.out.print(f"nothing was written; next: {_write_command(outcome)}")
 
     @_show.register
     def _(self, outcome: Opened) -> None:
@@ -180,9 +183,12 @@ class Output:
             self.warn(f"{count_files(len(outcome.missing))} required and missing: {shorten(outcome.missing)}")
         if outcome.stale:
             self.warn("the earlier hand-over no longer matches; hand over again: --complete")
-        self.out.print(
-            "handed over: complete" if outcome.handed_over else "not handed over; when complete: --complete"
-        )
+        if outcome.handed_over:
+            self.out.print("handed over: complete")
+        elif outcome.stands:
+            self.out.print("the earlier hand-over still stands")
+        else:
+            self.out.print("not handed over; when complete: --complete")
 
     @_show.register
     def _(self, outcome: Held) -> None:
@@ -266,6 +272,8 @@ class Output:
         self._print_refusals(status.refusals, waivable=True)
         if status.stage in {Stage.READY, Stage.PLANNED}:
             self.out.print(f"  next: publisher promote {status.release}")
+        if status.stage is Stage.LIVE:
+            self.out.print(f"  next: publisher promote {status.release}, which finishes what is live")
 
     def _show_role(self, role: RoleStatus) -> None:
         line = describe_role(role)
@@ -307,10 +315,28 @@ def prepare_streams() -> None:
             stream.reconfigure(errors=_SPELL)
 
 
+def _write_command(outcome: Planned) -> str:
+    """Write the command that promotes exactly what a dry run has shown."""
+    words = ["publisher", "promote", *outcome.releases]
+    if outcome.decision:
+        plan = outcome.decision.plan
+        words += [word for waiver in plan.waivers for word in ("--waive", f"{waiver.rule}:{waiver.subject}")]
+        words += ["--reason", plan.waivers[0].reason] if plan.waivers else []
+        words += ["--plan", plan.digest]
+    return shlex.join(words)
+
+
+class _Console(Console):
+    """A console whose reader may go away: what is being done goes on without it."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 def _make_console(*, stderr: bool) -> Console:
     prepare_streams()
     file = sys.stderr if stderr else sys.stdout
-    return Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(file=file, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def _spell_out(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from publisher.cli import run
+from publisher.cli import main as run_publisher
 from publisher.core.gate import Change
 from publisher.ports import Gate
 from publisher.settings import Settings, connect
@@ -51,7 +51,7 @@ def read_live(out: Path) -> list[tuple[float, float]]:
     ]
 
 
-def main() -> int:
+def main() -> None:
     """Run the publisher under observation."""
     out = Path(sys.argv[1])
 
@@ -59,8 +59,8 @@ def main() -> int:
         world = connect(settings)
         return replace(world, gate=WitnessedGate(world.gate, out))
 
-    return run(sys.argv[2:], Settings(connect=watch))
+    run_publisher(sys.argv[2:], Settings(connect=watch))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

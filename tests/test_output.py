@@ -9,7 +9,7 @@ import pytest
 from publisher.core.decide import Decision
 from publisher.core.refusals import Refusal
 from publisher.errors import PublisherError
-from publisher.outcomes import GateRebuilt, Opened, Planned, Promoted, Refused
+from publisher.outcomes import Declined, GateRebuilt, Held, Opened, Planned, Promoted, Refused
 from publisher.output import Output
 from publisher.wording import format_size
 from tests.support.builders import RELEASE, a_file, a_plan, a_waiver
@@ -92,9 +92,10 @@ def test_a_plan_tells_releases_files_by_role_what_is_skipped_streamed_and_waived
     plan = a_plan(
         a_file(), replace(a_file("other"), role="windows", size=2_000_000), waivers=(a_waiver("missing:*"),)
     )
-    decision = Decision(replace(plan, waived=(a_missing("a"),)), skipped=3, streamed=1500)
+    # What is waived is part of what the digest stands for.
+    plan = replace(plan, waived=(a_missing("a"),))
 
-    an_output().show_plan(decision)
+    an_output().show_plan(Decision(plan, skipped=3, streamed=1500))
 
     assert capsys.readouterr().out.splitlines() == [
         f"plan {plan.digest}",
@@ -107,7 +108,7 @@ def test_a_plan_tells_releases_files_by_role_what_is_skipped_streamed_and_waived
 
 
 def test_a_dry_run_names_live_promotions_that_would_be_finished_first(capsys: Captured) -> None:
-    an_output().show("promote", Planned(None, ("p1",)))
+    an_output().show("promote", Planned(None, ("p1",), ("1.2.3",)))
 
     assert capsys.readouterr().out == "would finish promotion p1, which is live\n"
 
@@ -115,10 +116,20 @@ def test_a_dry_run_names_live_promotions_that_would_be_finished_first(capsys: Ca
 def test_promotions_that_were_finished_first_are_named(capsys: Captured) -> None:
     an_output().show("promote", Refused((a_missing("a"),), ("p1",)))
     an_output().show("promote", Promoted(None, ("p2",), 2, 0))
+    an_output().show("promote", Declined(("p3",)))
 
     out = capsys.readouterr().out
     assert "finished promotion p1, which an earlier run left live" in out
     assert "finished promotion p2, which an earlier run left live" in out
+    assert (
+        "finished promotion p3, which an earlier run left live\nnot done: nothing else was written\n" in out
+    )
+
+
+def test_a_no_says_that_nothing_was_written(capsys: Captured) -> None:
+    an_output().show("promote", Declined())
+
+    assert capsys.readouterr().out == "not done: nothing was written\n"
 
 
 def test_a_rebuilt_gate_names_what_to_run_next(capsys: Captured) -> None:
@@ -189,3 +200,25 @@ def test_a_bar_is_shown_on_a_terminal_and_taken_away(monkeypatch: pytest.MonkeyP
     output.finish()
 
     assert "1/2 files" in screen.getvalue()
+
+
+class GoneError(BrokenPipeError):
+    """Nobody reads any more."""
+
+
+class Gone(io.StringIO):
+    """A stream whose reader went away."""
+
+    def write(self, text: str) -> int:
+        raise GoneError
+
+
+def test_a_reader_that_went_away_does_not_stop_what_is_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setattr(sys, "stdout", Gone())
+    output = Output(as_json=False, quiet=False)
+
+    output.step("go live", "one key")
+    output.warn("something")
+    output.step("place", "files")
+    output.show("hold", Held("1.2.3", "qa", "wait"))

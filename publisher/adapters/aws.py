@@ -1,7 +1,17 @@
 """What all AWS clients share: configuration, and the errors that mean the same everywhere."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    TokenRetrievalError,
+)
 
 from publisher.errors import AccessDeniedError, ConflictError, GoneError, StoreError
 
@@ -25,6 +35,22 @@ DENIED = {
 CONFLICT = {"409", "412", "ConditionalRequestConflict", "ConflictException", "PreconditionFailed"}
 
 
+_WHO = (NoCredentialsError, PartialCredentialsError, ProfileNotFound, TokenRetrievalError)
+_CURES = {
+    AccessDeniedError: "log in again, or set AWS_PROFILE to the profile of your role",
+    StoreError: "check the network, and AWS_ENDPOINT_URL and AWS_CA_BUNDLE if they are set",
+}
+
+
+@contextmanager
+def opening() -> Generator[None]:
+    """Turn what is wrong with profiles and credentials into our error while a client is made."""
+    try:
+        yield
+    except BotoCoreError as error:
+        raise translate_error(error, "cannot open a session") from error
+
+
 def make_config(connections: int) -> Config:
     """Make a client's configuration: retries, waits, and as many connections as threads."""
     return Config(
@@ -39,7 +65,8 @@ def make_config(connections: int) -> Config:
 def translate_error(error: ClientError | BotoCoreError, what: str) -> StoreError:
     """Turn an SDK's error into ours, by code; refused access is never taken for absence."""
     if isinstance(error, BotoCoreError):
-        return StoreError(f"{what}: {error}")
+        kind = AccessDeniedError if isinstance(error, _WHO) else StoreError
+        return kind(f"{what}: {error}", _CURES.get(kind, ""))
     code = str(error.response.get("Error", {}).get("Code", ""))
     if "pre-condition failed" in str(error.response.get("Error", {}).get("Message", "")).lower():
         # The key-value store has been seen to call a stale ETag a validation error with this message.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from publisher.adapters.aws import make_config, translate_error
+from publisher.adapters.aws import make_config, opening, translate_error
 from publisher.errors import EdgeError
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ MAX_PATHS = 3000
 
 def make_client(region: str) -> "CloudFrontClient":
     """Make a client with the usual credential chain."""
-    return boto3.session.Session().client("cloudfront", region_name=region, config=make_config(connections=1))
+    with opening():
+        return boto3.session.Session().client(
+            "cloudfront", region_name=region, config=make_config(connections=1)
+        )
 
 
 class CloudFront:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from publisher.adapters.aws import make_config, translate_error
+from publisher.adapters.aws import make_config, opening, translate_error
 from publisher.core.gate import BATCH, MAX_KEY_BYTES, MAX_VALUE_BYTES, Change
 from publisher.errors import ConflictError, GoneError, StoreError
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 def make_client(region: str) -> "CloudFrontKeyValueStoreClient":
     """Make a client with the usual credential chain; requests are signed for every region (SigV4A)."""
-    return boto3.session.Session().client(
-        "cloudfront-keyvaluestore", region_name=region, config=make_config(connections=1)
-    )
+    with opening():
+        return boto3.session.Session().client(
+            "cloudfront-keyvaluestore", region_name=region, config=make_config(connections=1)
+        )
 
 
 _PAGE = 50

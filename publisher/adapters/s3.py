@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from publisher.adapters.aws import make_config, translate_error
+from publisher.adapters.aws import make_config, opening, translate_error
 from publisher.core.digests import Digest, parse_base64, to_base64
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
@@ -49,7 +49,8 @@ def make_client(region: str, connections: int) -> "S3Client":
     # link is signed for its host and the global one may redirect.
     regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
     config = make_config(connections).merge(regional)
-    return boto3.session.Session().client("s3", region_name=region, config=config)
+    with opening():
+        return boto3.session.Session().client("s3", region_name=region, config=config)
 
 
 class S3Bucket:

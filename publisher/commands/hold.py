@@ -1,7 +1,8 @@
 """`publisher hold` and `publisher unhold`: a role stops a release, and lets it go."""
 
 from publisher.core.decide import hold_key
-from publisher.errors import UsageError
+from publisher.core.profile import Duty
+from publisher.errors import StoreError, UsageError
 from publisher.outcomes import Held
 from publisher.workflow.releases import check_role, parse_release
 from publisher.workflow.world import World
@@ -17,6 +18,10 @@ def run_hold(world: World, name: str, role: str, reason: str) -> Held:
     if not reason.strip():
         raise UsageError("found an empty reason, expected what is wrong", "say it: --reason '…'")
     world.staging.put(hold_key(role, name), reason.strip().encode() + b"\n")
+    if not _is_anything_staged(world, name, role):
+        world.observer.warn(
+            f"nothing that {role} may see is staged for {name}: is that the release you mean?"
+        )
     return Held(name, role, reason.strip())
 
 
@@ -29,6 +34,16 @@ def run_unhold(world: World, name: str, role: str) -> Held:
     _check(world, name, role)
     world.staging.put(hold_key(role, name), b"")
     return Held(name, role, None)
+
+
+def _is_anything_staged(world: World, name: str, role: str) -> bool:
+    """Tell whether a hold is on a release that exists; who may not look is not in the wrong."""
+    rule = world.profile.roles[role]
+    seen = [*rule.reads, *([role] if rule.duty is Duty.DELIVERS else [])]
+    try:
+        return any(world.staging.list_keys(f"{other}/{name}/") for other in seen)
+    except StoreError:
+        return True
 
 
 def _check(world: World, name: str, role: str) -> None:

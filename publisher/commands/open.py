@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from publisher.core import sums
+from publisher.core.assess import refuse_unopened
 from publisher.core.gate import find_gated
 from publisher.core.profile import Release
 from publisher.core.refusals import Refusal
@@ -103,9 +104,7 @@ def _refuse_open(state: ReleaseState, commit: str | None) -> Refusal:
 def _refuse_respin(world: World, release: Release, stored: Stored[ReleaseState] | None) -> Iterator[Refusal]:
     name = release.name
     if stored is None:
-        yield Refusal(
-            "not-open", name, "no such release in progress", "an open one", f"run: publisher open {name}"
-        )
+        yield refuse_unopened(name, commit=world.profile.commit_required)
     if world.state.list_numbers(name) or select_live(
         world.state.read_unfinished(find_gated(world.gate.read_entries())), [name]
     ):

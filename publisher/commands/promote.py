@@ -79,10 +79,12 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     if not live:
         return _decide(world, request, releases, confirm, begun)
     if request.dry_run:
-        return Planned(None, live)
+        return Planned(None, live, request.releases)
     who = world.identity.who()
     with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
         _finish(world, held, request, who, begun)
+    # What was waived for the finished promotion need not be waived for what is left.
+    request = replace(request, waivers=_find_needed(world, request, releases))
     try:
         outcome = _decide(world, request, releases, confirm, begun)
     except PublisherError as error:
@@ -94,6 +96,15 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
         # Something public has changed, whatever is refused now.
         return replace(outcome, finished=live, status=Exit.UNFINISHED)
     return outcome
+
+
+def _find_needed(world: World, request: PromoteRequest, releases: tuple[Release, ...]) -> tuple[Waiver, ...]:
+    if not request.waivers:
+        return ()
+    author = Author("", "", world.staging.now())
+    decision = plan_promotion(gather(world, releases), world.profile, (), author)
+    refusals = decision.refusals if isinstance(decision, decide.Refused) else ()
+    return tuple(waiver for waiver in request.waivers if any(map(waiver.covers, refusals)))
 
 
 def _decide(
@@ -112,7 +123,7 @@ def _decide(
     if request.plan is not None and request.plan != decision.plan.digest:
         return Refused((_refuse_moved_plan(request.plan, decision.plan.digest),))
     if request.dry_run:
-        return Planned(decision, ())
+        return Planned(decision, (), request.releases)
     if not confirm(decision):
         return Declined()
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:

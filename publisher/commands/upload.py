@@ -53,7 +53,7 @@ def run(world: World, request: UploadRequest) -> Outcome:
         raise UsageError("found only the hand-over's own files, expected artifacts", "check the paths")
     commit = _find_commit(world, request, own)
     expected = world.profile.expect(release)
-    mapped = map_names(files, request.role, expected)
+    mapped = map_names(files, request.role, expected, {name: str(file.path) for name, file in files.items()})
     prefix = f"{request.role}/{request.release}/"
     present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
     staged = {key for key in present if not is_hand_over(key)}
@@ -87,6 +87,7 @@ def run(world: World, request: UploadRequest) -> Outcome:
         missing=tuple(find_missing(mine, complete)),
         size=sum(item.file.size for item in items if item.key in uploaded),
         handed_over=request.complete,
+        stands=sums.NAME in present and not (request.complete or uploaded or pruned),
         stale=sums.NAME in present and not request.complete and bool(uploaded or pruned),
     )
 

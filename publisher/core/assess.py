@@ -41,7 +41,11 @@ def assess_release(
     roles = {role: RoleRules(role, snapshot, profile, expected, published).assess() for role in profile.roles}
     roles[RM] = assess_sidecars(snapshot, expected, published, roles)
     refusals = [
-        *(() if snapshot.state else (refuse_unopened(snapshot.release.name),)),
+        *(
+            ()
+            if snapshot.state
+            else (refuse_unopened(snapshot.release.name, commit=profile.commit_required),)
+        ),
         *_refuse_holds(snapshot, profile),
     ]
     return Assessment(snapshot, roles, tuple(refusals))
@@ -55,9 +59,10 @@ def is_settled(snapshot: ReleaseSnapshot, published: Mapping[str, Digest]) -> bo
     )
 
 
-def refuse_unopened(name: str) -> Refusal:
-    """Refuse to work on a release that was never opened."""
-    return Refusal("not-open", name, "no such release open", "an open one", f"run: publisher open {name}")
+def refuse_unopened(name: str, *, commit: bool) -> Refusal:
+    """Refuse to work on a release that was never opened; `commit` tells that opening takes one."""
+    cure = f"correct the version, or run: publisher open {name}{' --commit SHA' if commit else ''}"
+    return Refusal("not-open", name, "no such release open", "an open one", cure)
 
 
 def read_hold(staging: RoleStaging | None) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import takewhile
 from posixpath import basename
 
 from publisher.core.profile import RM, Expected, Need
@@ -17,7 +18,12 @@ class Mapped:
     refusals: tuple[Refusal, ...]
 
 
-def map_names(names: Iterable[str], role: str, expected: Mapping[str, Expected]) -> Mapped:
+def map_names(
+    names: Iterable[str],
+    role: str,
+    expected: Mapping[str, Expected],
+    paths: Mapping[str, str] | None = None,
+) -> Mapped:
     """Find the one key of `role` that each name can mean.
 
     A name is a path relative to what was given: a whole key, or the end of one, such as a bare file name.
@@ -26,11 +32,12 @@ def map_names(names: Iterable[str], role: str, expected: Mapping[str, Expected])
         names: Local names, with `/` between folders.
         role: The role that uploads.
         expected: What the profile expects of the release, by key, for every role.
+        paths: Where the names lie; the folders above tell which of several keys a name means.
     """
     keys: dict[str, str] = {}
     refusals: list[Refusal] = []
     for name in names:
-        key = _map_name(name, role, expected)
+        key = _map_name(name, role, expected, (paths or {}).get(name, name))
         if isinstance(key, Refusal):
             refusals.append(key)
         elif key in keys.values():
@@ -42,15 +49,23 @@ def map_names(names: Iterable[str], role: str, expected: Mapping[str, Expected])
     return Mapped(keys, tuple(refusals))
 
 
-def _map_name(name: str, role: str, expected: Mapping[str, Expected]) -> str | Refusal:
+def _map_name(name: str, role: str, expected: Mapping[str, Expected], path: str) -> str | Refusal:
     fitting = [item for key, item in expected.items() if key == name or key.endswith(f"/{name}")]
     mine = [item.key for item in fitting if _is_wanted(item, role)]
+    most = max((_count_common(key, path) for key in mine), default=0)
+    mine = [key for key in mine if _count_common(key, path) == most]
     if len(mine) == 1:
         return mine[0]
     if mine:
         several = f"a name for {', '.join(mine)}"
-        return Refusal("key", name, several, "a name for one key", "upload the folder that it lies in")
+        return Refusal("key", name, several, "a name for one key", "give it with the folders above it")
     return _refuse_name(name, role, expected, fitting)
+
+
+def _count_common(key: str, path: str) -> int:
+    """Count the parts in which a key and a local path agree, from their ends."""
+    parts = zip(reversed(key.split("/")), reversed(path.split("/")), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], parts)))
 
 
 def _refuse_name(name: str, role: str, expected: Mapping[str, Expected], fitting: list[Expected]) -> Refusal:

@@ -1,6 +1,7 @@
 """Invalidations: every request with all its parameters, and how a real control plane takes them."""
 
 import secrets
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -37,11 +38,11 @@ CREATE = {
 GET = {"DistributionId": "E1", "Id": "I1"}
 CALLS: Mapping[str, Call] = {
     "invalidate": lambda cdn: cdn.invalidate(PATHS, "p1-1"),
-    "wait_invalidated": lambda cdn: cdn.wait_invalidated("I1"),
+    "is_invalidated": lambda cdn: cdn.is_invalidated("I1"),
 }
 REQUESTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "invalidate": ("create_invalidation", CREATE),
-    "wait_invalidated": ("get_invalidation", GET),
+    "is_invalidated": ("get_invalidation", GET),
 }
 
 
@@ -86,7 +87,7 @@ def offline() -> "Generator[CloudFrontClient]":
 @pytest.fixture
 def desk(offline: "CloudFrontClient") -> Generator[Desk]:
     with Stubber(offline) as stub:
-        yield Desk(stub, CloudFront(offline, "E1", poll_seconds=1, patience_seconds=2))
+        yield Desk(stub, CloudFront(offline, "E1"))
         stub.assert_no_pending_responses()
 
 
@@ -114,45 +115,21 @@ def test_too_many_paths_are_never_sent(desk: Desk) -> None:
         desk.cdn.invalidate([f"/{number}" for number in range(MAX_PATHS + 1)], "r")
 
 
-def test_a_complete_invalidation_is_not_waited_for(desk: Desk) -> None:
-    desk.answer("get_invalidation", answered("Completed"), GET)
+@pytest.mark.parametrize(
+    ("status", "complete"), [("Completed", True), ("InProgress", False), ("completed", False), ("", False)]
+)
+def test_whether_an_invalidation_is_complete_is_asked_once(desk: Desk, status: str, complete: bool) -> None:
+    # A second request would find nothing laid out.
+    desk.answer("get_invalidation", answered(status), GET)
 
-    desk.cdn.wait_invalidated("I1")
-
-
-def test_an_invalidation_under_way_is_asked_for_until_it_is_complete(desk: Desk) -> None:
-    desk.answer("get_invalidation", answered("InProgress"), GET)
-    desk.answer("get_invalidation", answered("Completed"), GET)
-
-    desk.cdn.wait_invalidated("I1")
+    assert desk.cdn.is_invalidated("I1") is complete
 
 
-def test_an_invalidation_that_is_never_complete_is_the_edges_fault(desk: Desk) -> None:
-    desk.answer("get_invalidation", answered("InProgress"), GET)
-    desk.answer("get_invalidation", answered("InProgress"), GET)
+def test_an_invalidation_under_way_is_asked_for_anew_each_time(desk: Desk) -> None:
+    for status in ("InProgress", "InProgress", "Completed"):
+        desk.answer("get_invalidation", answered(status), GET)
 
-    with pytest.raises(EdgeError, match="invalidation I1 is not complete") as caught:
-        desk.cdn.wait_invalidated("I1")
-    assert caught.value.next_step
-
-
-def test_an_invalidation_is_waited_for_ten_minutes_unless_told_otherwise(offline: "CloudFrontClient") -> None:
-    class Waiter:
-        asked: Mapping[str, object] | None = None
-
-        def wait(self, **asked: object) -> None:
-            self.asked = asked
-
-    waiter = Waiter()
-
-    class Client:
-        def get_waiter(self, name: str) -> Waiter:
-            assert name == "invalidation_completed"
-            return waiter
-
-    CloudFront(Client(), "E1").wait_invalidated("I1")  # pyright: ignore[reportArgumentType]
-
-    assert waiter.asked == {**GET, "WaiterConfig": {"Delay": 5, "MaxAttempts": 120}}
+    assert [desk.cdn.is_invalidated("I1") for _ in range(3)] == [False, False, True]
 
 
 # --- Errors ----------------------------------------------------------------------------------------------
@@ -172,7 +149,7 @@ def test_an_invalidation_is_waited_for_ten_minutes_unless_told_otherwise(offline
         ("InternalError", 500, StoreError),
     ],
 )
-def test_an_error_is_told_by_its_code_in_asking_and_in_waiting(
+def test_an_error_is_told_by_its_code_in_making_and_in_looking(
     desk: Desk, how: str, code: str, status: int, error: type[StoreError]
 ) -> None:
     operation, expected = REQUESTS[how]
@@ -184,12 +161,13 @@ def test_an_error_is_told_by_its_code_in_asking_and_in_waiting(
     assert str(caught.value).startswith("cannot ")
 
 
-def test_an_error_after_some_waiting_is_told_by_its_code_too(desk: Desk) -> None:
+def test_an_error_after_some_looks_is_told_by_its_code_too(desk: Desk) -> None:
     desk.answer("get_invalidation", answered("InProgress"), GET)
     desk.refuse("get_invalidation", "AccessDenied", 403, GET)
 
-    with pytest.raises(AccessDeniedError, match="cannot look at invalidation I1: AccessDenied"):
-        desk.cdn.wait_invalidated("I1")
+    assert not desk.cdn.is_invalidated("I1")
+    with pytest.raises(AccessDeniedError, match=r"^cannot look at invalidation I1: AccessDenied"):
+        desk.cdn.is_invalidated("I1")
 
 
 @pytest.mark.parametrize("how", CALLS)
@@ -202,7 +180,7 @@ def test_every_request_says_so_when_the_service_is_not_there(how: str) -> None:
         ) as made,
         pytest.raises(StoreError, match="Could not connect") as caught,
     ):
-        CALLS[how](CloudFront(made, "E1", poll_seconds=1, patience_seconds=2))
+        CALLS[how](CloudFront(made, "E1"))
     assert type(caught.value) is StoreError
 
 
@@ -239,7 +217,7 @@ def plane(ministack: Ministack) -> Generator[Plane]:
             with acting_as(credentials, endpoint):
                 clients.append(make_client(REGION))
         with closing(clients[0]), closing(clients[1]):
-            cdns = [CloudFront(client, distribution["Id"], poll_seconds=1) for client in clients]
+            cdns = [CloudFront(client, distribution["Id"]) for client in clients]
             yield Plane(distribution["Id"], cdns[0], cdns[1], root)
 
 
@@ -259,9 +237,16 @@ def allow(arn: str) -> dict[str, object]:
     return {"Version": "2012-10-17", "Statement": [statement]}
 
 
+def wait_until_complete(cdn: Cdn, invalidation: str) -> None:
+    end = time.monotonic() + 60
+    while not cdn.is_invalidated(invalidation):
+        assert time.monotonic() < end, "not complete after a minute"
+        time.sleep(0.5)
+
+
 def test_an_invalidation_is_made_of_exactly_the_paths_and_becomes_complete(plane: Plane) -> None:
     made = plane.owner.invalidate(PATHS, secrets.token_hex(8))
-    plane.owner.wait_invalidated(made)
+    wait_until_complete(plane.owner, made)
 
     assert plane.paths(made) == list(PATHS)
 
@@ -290,18 +275,18 @@ def test_the_same_reference_with_other_paths_is_refused(plane: Plane) -> None:
         plane.owner.invalidate(PATHS[:1], reference)
 
 
-def test_who_has_rights_on_another_distribution_may_neither_invalidate_nor_wait(plane: Plane) -> None:
+def test_who_has_rights_on_another_distribution_may_neither_invalidate_nor_look(plane: Plane) -> None:
     made = plane.owner.invalidate(PATHS, secrets.token_hex(8))
     before = plane.count()
 
     with pytest.raises(AccessDeniedError):
         plane.stranger.invalidate(PATHS, secrets.token_hex(8))
     with pytest.raises(AccessDeniedError) as caught:
-        plane.stranger.wait_invalidated(made)
+        plane.stranger.is_invalidated(made)
     assert "aws sts get-caller-identity" in caught.value.next_step
     assert plane.count() == before
 
 
-def test_an_invalidation_that_does_not_exist_cannot_be_waited_for(plane: Plane) -> None:
+def test_an_invalidation_that_does_not_exist_is_an_error_and_not_incomplete(plane: Plane) -> None:
     with pytest.raises(StoreError, match="NoSuchInvalidation"):
-        plane.owner.wait_invalidated("I0")
+        plane.owner.is_invalidated("I0")

@@ -387,9 +387,15 @@ class Desk:
     def answer(self, operation: str, response: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         self.stub.add_response(operation, dict(response), dict(expected))
 
-    def refuse(self, operation: str, code: str, status: int, expected: Mapping[str, Any]) -> None:
+    def refuse(
+        self, operation: str, code: str, status: int, expected: Mapping[str, Any], message: str = ""
+    ) -> None:
         self.stub.add_client_error(
-            operation, service_error_code=code, http_status_code=status, expected_params=dict(expected)
+            operation,
+            service_error_code=code,
+            service_message=message,
+            http_status_code=status,
+            expected_params=dict(expected),
         )
 
 
@@ -544,3 +550,51 @@ def test_an_update_that_finds_nothing_to_delete_is_a_conflict_so_that_the_keeper
     desk.answer("update_keys", UPDATED, {**delete, "IfMatch": "e2", "Deletes": [{"Key": "p:c"}]})
 
     GateKeeper(desk.gate, lambda: None).write(lambda entries: Change(deletes=list(entries)))
+
+
+@pytest.mark.parametrize("code", ["ValidationException", "UnknownError"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Pre-Condition failed",
+        "Pre-condition failed.",
+        "pre-condition failed",
+        "1: PRE-CONDITION FAILED (ETag)",
+    ],
+)
+def test_a_condition_that_failed_is_a_conflict_whatever_code_the_service_gives_it(
+    desk: Desk, code: str, message: str
+) -> None:
+    desk.refuse("update_keys", code, 400, UPDATE, message)
+
+    with pytest.raises(ConflictError) as caught:
+        desk.gate.update(CHANGE, "e1")
+    assert str(caught.value) == f"cannot change the gate's entries: PreconditionFailed {message}"
+
+
+@pytest.mark.parametrize("message", ["", "Key is too long", "Pre-Condition", "failed condition"])
+def test_any_other_validation_error_is_no_conflict(desk: Desk, message: str) -> None:
+    desk.refuse("update_keys", "ValidationException", 400, UPDATE, message)
+
+    with pytest.raises(StoreError, match=f"ValidationException {message}".rstrip()) as caught:
+        desk.gate.update(CHANGE, "e1")
+    assert type(caught.value) is StoreError
+
+
+def test_a_keeper_whose_condition_failed_reads_again_and_writes_on_what_it_then_finds(desk: Desk) -> None:
+    checks: list[str] = []
+    put = {"KvsARN": ARN, "Puts": [{"Key": "p:a", "Value": "p1"}], "Deletes": []}
+    desk.answer("describe_key_value_store", describe("e1"), {"KvsARN": ARN})
+    desk.answer("list_keys", {"Items": []}, LIST)
+    both = [*put["Puts"], {"Key": "p:b", "Value": "p1"}]
+    stale = {**put, "IfMatch": "e1", "Puts": both}
+    desk.refuse("update_keys", "ValidationException", 400, stale, "Pre-Condition failed")
+    desk.answer("describe_key_value_store", describe("e2"), {"KvsARN": ARN})
+    desk.answer("list_keys", {"Items": [{"Key": "p:b", "Value": "p1"}]}, LIST)
+    desk.answer("update_keys", UPDATED, {**put, "IfMatch": "e2"})
+
+    keeper = GateKeeper(desk.gate, lambda: checks.append("checked"))
+
+    assert keeper.write(lambda entries: list_paths(entries, ["a", "b"], "p1"))
+    # The lease is looked at before either update, and before it is found that nothing is left.
+    assert len(checks) == 3

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 
-from publisher.adapters.s3 import MAX_SMALL_BYTES, S3Public, S3Staging
+from publisher.adapters.s3 import MAX_SMALL_BYTES, S3Public, S3Staging, make_client
 from publisher.core.digests import of_bytes
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
@@ -21,6 +22,7 @@ from publisher.core.snapshot import Copied, Described
 from publisher.errors import AccessDeniedError, ConflictError, GoneError, StoreError
 from publisher.ports import ReadObject
 from sandbox.ministack import Credentials, local_config, open_session
+from tests.support.backends import acting_as
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -355,6 +357,45 @@ def test_a_replace_of_what_is_absent_is_a_conflict_though_s3_says_404(desk: Desk
     desk.refuse("put_object", "NoSuchKey", 404, {**PUT, "IfMatch": '"aa"'})
     with pytest.raises(ConflictError):
         desk.staging.replace(KEY, b"text", '"aa"')
+
+
+# links
+
+
+def sign_offline(region: str, *, custom: bool) -> str:
+    """Sign a link with a client as the publisher makes it, which cannot send anything."""
+
+    def refuse(**_: object) -> None:
+        pytest.fail("a request was sent")
+
+    # Nobody listens on the discard port.
+    with acting_as(Credentials("key", "secret"), "http://127.0.0.1:9"), pytest.MonkeyPatch.context() as patch:
+        if not custom:
+            patch.delenv("AWS_ENDPOINT_URL")
+        with closing(make_client(region, 1)) as made:
+            made.meta.events.register("before-send.s3", refuse)
+            return S3Staging(made, "staging-bucket").sign_link(SOURCE, 60)
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "us-west-2"])
+def test_a_link_names_the_buckets_own_host_in_its_region(region: str) -> None:
+    link = urlsplit(sign_offline(region, custom=False))
+
+    assert (link.scheme, link.netloc) == ("https", f"staging-bucket.s3.{region}.amazonaws.com")
+    assert link.path == f"/{KEY}"
+    query = parse_qs(link.query)
+    assert query["versionId"] == ["v7"]
+    assert query["X-Amz-Expires"] == ["60"]
+    assert f"/{region}/s3/aws4_request" in query["X-Amz-Credential"][0]
+    assert query["X-Amz-SignedHeaders"] == ["host"]
+
+
+def test_a_link_to_an_endpoint_by_address_names_the_bucket_in_its_path() -> None:
+    link = urlsplit(sign_offline("eu-west-1", custom=True))
+
+    assert (link.scheme, link.netloc) == ("http", "127.0.0.1:9")
+    assert link.path == f"/staging-bucket/{KEY}"
+    assert parse_qs(link.query)["versionId"] == ["v7"]
 
 
 # copies

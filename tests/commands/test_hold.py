@@ -3,7 +3,7 @@
 import pytest
 
 from publisher.commands.hold import run_hold, run_unhold
-from publisher.errors import UsageError
+from publisher.errors import AccessDeniedError, UsageError
 from publisher.outcomes import Held, Promoted, Refused
 from tests.support.site import RELEASE, Site
 
@@ -56,7 +56,42 @@ def test_a_role_writes_its_own_hold_and_asks_for_nothing_else() -> None:
     run_hold(site.world("qa"), RELEASE, "qa", "wait")
     run_unhold(site.world("qa"), RELEASE, "qa")
 
-    assert seen == [("put", HOLD), ("put", HOLD)]
+    reads = [("list", f"linux/{RELEASE}/"), ("list", f"mac/{RELEASE}/")]
+    assert seen == [("put", HOLD), *reads, ("put", HOLD)]
+
+
+def test_a_hold_on_a_release_of_which_nothing_is_staged_is_put_and_doubted() -> None:
+    site = Site()
+
+    run_hold(site.world("qa"), RELEASE, "qa", "wait")
+
+    assert site.s3.staging.current(HOLD)
+    assert site.observer.warnings == [
+        f"nothing that qa may see is staged for {RELEASE}: is that the release you mean?"
+    ]
+
+
+def test_a_hold_on_a_release_of_which_something_is_staged_is_not_doubted() -> None:
+    site = Site()
+    site.stage("mac", {"x": b"1"})
+
+    run_hold(site.world("qa"), RELEASE, "qa", "wait")
+
+    assert site.observer.warnings == []
+
+
+def test_a_hold_is_put_though_its_role_may_not_look_at_what_is_staged() -> None:
+    site = Site()
+
+    def refuse(request: str, key: str) -> None:
+        if request == "list":
+            raise AccessDeniedError("cannot list")
+
+    site.s3.before = refuse
+    run_hold(site.world("qa"), RELEASE, "qa", "wait")
+
+    assert site.s3.staging.current(HOLD)
+    assert site.observer.warnings == []
 
 
 @pytest.mark.parametrize("reason", ["", "  \n"])

@@ -82,8 +82,9 @@ def test_a_complete_release_is_delivered_without_a_refusal() -> None:
 
 
 def test_a_release_that_was_never_opened_is_refused() -> None:
-    assert refuse_one(a_candidate(state=None)) == refuse_unopened("1.2.0")
-    assert refuse_unopened("1.2.0").cure == "run: publisher open 1.2.0"
+    assert refuse_one(a_candidate(state=None)) == refuse_unopened("1.2.0", commit=True)
+    assert refuse_unopened("1.2.0", commit=True).cure.endswith("run: publisher open 1.2.0 --commit SHA")
+    assert refuse_unopened("1.2.0", commit=False).cure.endswith("run: publisher open 1.2.0")
 
 
 # --- Hold ------------------------------------------------------------------------------------------------

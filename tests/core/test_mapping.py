@@ -46,7 +46,7 @@ def test_a_name_that_fits_several_keys_is_refused() -> None:
             "tool.tgz",
             f"a name for {TGZ}, {twin.key}",
             "a name for one key",
-            "upload the folder that it lies in",
+            "give it with the folders above it",
         ),
     )
 
@@ -101,3 +101,13 @@ def test_a_file_that_this_kind_of_release_must_not_have_is_refused() -> None:
     assert refuse("guide.pdf", release="1.2.0b1") == Refusal(
         "extra", "guide.pdf", "1.2.0b1/guide.pdf", "no such file in a release of this kind", "leave it out"
     )
+
+
+def test_the_folders_above_a_file_tell_which_of_several_keys_it_is() -> None:
+    twin = replace(EXPECTED[TGZ], key="1.2.0/old/tool.tgz")
+    expected = {**EXPECTED, twin.key: twin}
+
+    assert map_names(["tool.tgz"], "source", expected, {"tool.tgz": "/build/old/tool.tgz"}).keys == {
+        "tool.tgz": twin.key
+    }
+    assert map_names(["tool.tgz"], "source", expected, {"tool.tgz": "/build/new/tool.tgz"}).keys == {}

@@ -1,4 +1,4 @@
-"""URLs of keys, and whether an answer is the file's."""
+"""URLs of keys, whether an answer is the file's, and whether two ETags are one."""
 
 from urllib.parse import unquote, urlsplit
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publisher.core.keys import find_problem
-from publisher.core.urls import describe_fault, make_path
+from publisher.core.urls import describe_fault, is_same_etag, make_path
 
 
 @pytest.mark.parametrize(
@@ -32,34 +32,39 @@ def test_a_path_leads_back_to_its_key(key: str) -> None:
         assert urlsplit(f"https://dl.example.org/{path}").path == f"/{path}"
 
 
-def fault(
-    *, status: int = 200, size: int | None = 4, etag: str | None = '"aa"', expected_etag: str = '"aa"'
-) -> str | None:
-    return describe_fault(status=status, size=size, etag=etag, expected_size=4, expected_etag=expected_etag)
-
-
-@pytest.mark.parametrize("etag", ['"aa"', 'W/"aa"', "aa"])
-@pytest.mark.parametrize("expected", ['"aa"', "aa"])
-def test_an_answer_with_status_size_and_etag_of_the_file_has_no_fault(etag: str, expected: str) -> None:
-    assert fault(etag=etag, expected_etag=expected) is None
+@pytest.mark.parametrize("size", [0, 4])
+def test_an_answer_with_status_and_size_of_the_file_has_no_fault(size: int) -> None:
+    assert describe_fault(status=200, size=size, expected_size=size) is None
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("status", "size", "fault"),
     [
-        (fault(status=404, size=0, etag=None), "status 404"),
-        (fault(status=301), "status 301"),
-        (fault(status=206), "status 206"),
-        (fault(size=5), "5 bytes instead of 4 bytes"),
-        (fault(size=0), "0 bytes instead of 4 bytes"),
-        (fault(size=None), "no size instead of 4 bytes"),
-        (fault(etag='"bb"'), "ETag bb instead of aa"),
-        (fault(etag='W/"bb"'), "ETag bb instead of aa"),
-        (fault(etag='"AA"'), "ETag AA instead of aa"),
-        (fault(etag='"aa-2"'), "ETag aa-2 instead of aa"),
-        (fault(etag=None), "ETag none instead of aa"),
-        (fault(etag=""), "ETag none instead of aa"),
+        (404, 0, "status 404"),
+        (404, 4, "status 404"),
+        (301, 4, "status 301"),
+        (206, 4, "status 206"),
+        (503, None, "status 503"),
+        (200, 5, "5 bytes instead of 4 bytes"),
+        (200, 0, "0 bytes instead of 4 bytes"),
+        (200, None, "no size instead of 4 bytes"),
     ],
 )
-def test_the_first_difference_is_named(found: str | None, expected: str) -> None:
-    assert found == expected
+def test_the_first_difference_is_named(status: int, size: int | None, fault: str) -> None:
+    assert describe_fault(status=status, size=size, expected_size=4) == fault
+
+
+def test_no_size_is_not_the_size_of_an_empty_file() -> None:
+    assert describe_fault(status=200, size=None, expected_size=0) == "no size instead of 0 bytes"
+
+
+@pytest.mark.parametrize("found", ['"aa"', 'W/"aa"', "aa"])
+@pytest.mark.parametrize("expected", ['"aa"', "aa"])
+def test_an_etag_is_the_same_quoted_or_not_and_weak_or_not(found: str, expected: str) -> None:
+    assert is_same_etag(found, expected)
+
+
+@pytest.mark.parametrize("found", ['"bb"', 'W/"bb"', '"AA"', '"aa-2"', '"a"', '""', "", None])
+@pytest.mark.parametrize("expected", ['"aa"', "aa"])
+def test_any_other_etag_and_none_at_all_is_another(found: str | None, expected: str) -> None:
+    assert not is_same_etag(found, expected)

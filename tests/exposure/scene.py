@@ -198,12 +198,16 @@ class Scene:
 
     def kill_when(self, process: subprocess.Popen[str], step: str) -> None:
         """Kill a promoting process as soon as it says that `step` begins."""
+        self.wait_for(process, step)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def wait_for(self, process: subprocess.Popen[str], step: str) -> None:
+        """Wait until a promoting process says that `step` begins."""
         assert process.stderr is not None
         for line in process.stderr:
             if line.split()[:1] == step.split()[:1]:
-                break
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+                return
 
     def expire_lease(self) -> None:
         """Let the lease of a killed process run out now rather than in two minutes."""

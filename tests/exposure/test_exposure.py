@@ -188,3 +188,14 @@ def test_edges_that_lag_more_than_the_gate_allows_are_late_and_never_early_and_n
         assert find_early(polls, sent) == []
         assert find_blinks(polls) == []
         assert set(find_exposure(polls, scene.paths(release))) == set(scene.paths(release))
+
+
+def test_a_promotion_that_is_told_to_end_gives_the_lease_back_and_a_rerun_finishes(scene: Scene) -> None:
+    release = scene.new_release()
+    scene.stage(release)
+    with scene.promoting(release, notes=scene.new_folder() / "gate", expect=130) as process:
+        scene.wait_for(process, "settle")
+        process.terminate()
+
+    assert scene.ask(release) == {HIT}
+    assert "finished promotion" in scene.run("rm", "promote", release, "--yes")

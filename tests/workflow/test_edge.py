@@ -1,6 +1,6 @@
 """Looking at public URLs as users do: right at once, right after a while, right once forgotten, or named."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -57,6 +57,24 @@ class Edge:
         return len(self.s3.cdn.invalidated) < self.invalidations
 
 
+@dataclass
+class SlowCdn:
+    """A control plane whose invalidations are complete once each was asked for often enough, or never."""
+
+    s3: FakeS3
+    after: int | None
+    asked: list[tuple[str, datetime]] = field(default_factory=list[tuple[str, datetime]])
+
+    def invalidate(self, paths: Sequence[str], reference: str) -> str:
+        return self.s3.cdn.invalidate(paths, reference)
+
+    def is_invalidated(self, invalidation: str) -> bool:
+        self.s3.cdn.is_invalidated(invalidation)
+        self.asked.append((invalidation, self.s3.clock))
+        count = sum(asked == invalidation for asked, _ in self.asked)
+        return self.after is not None and count >= self.after
+
+
 class Desk:
     """Two placed files, and a look at them."""
 
@@ -73,8 +91,8 @@ class Desk:
         self.references: list[str] = []
         self.s3.before = self._note
 
-    def look(self, *, deep: bool = False, check: Callable[[], None] | None = None) -> None:
-        look(self.world, check or self._check, self.files, promotion="p1", deep=deep)
+    def look(self, *, deep: bool = False, check: Callable[[], None] | None = None) -> int:
+        return look(self.world, check or self._check, self.files, promotion="p1", deep=deep)
 
     def fail(self, *, deep: bool = False) -> str:
         with pytest.raises(EdgeError) as caught:
@@ -85,6 +103,12 @@ class Desk:
     def seen(self, key: str) -> Seen:
         """Give what is right for a key."""
         return self.s3.web.head(CDN + key)
+
+    def slow(self, after: int | None) -> SlowCdn:
+        """Make invalidations take a while, or for ever."""
+        cdn = SlowCdn(self.s3, after)
+        self.world = replace(self.world, cdn=cdn)
+        return cdn
 
     def waited(self, began: datetime) -> float:
         return (self.s3.clock - began).total_seconds()
@@ -97,6 +121,15 @@ class Desk:
             self.references.append(key)
 
 
+def lose_lease() -> None:
+    raise LeaseError("lost")
+
+
+def forgotten(*paths: str) -> tuple[str, ...]:
+    """Give what is invalidated for these paths of lower-case keys, in order."""
+    return (*(f"/_pending/p1/{path}" for path in paths), *(f"/{path}" for path in paths))
+
+
 # --- Right -----------------------------------------------------------------------------------------------
 
 
@@ -104,7 +137,7 @@ def test_files_that_are_right_at_once_are_asked_for_once_at_either_place_and_nob
     desk = Desk()
     began = desk.s3.clock
 
-    desk.look()
+    assert desk.look() == 0
 
     assert desk.edge.heads == [CDN + A, CDN + B, PUBLIC + A, PUBLIC + B]
     assert desk.waited(began) == 0
@@ -124,7 +157,7 @@ def test_no_files_are_right() -> None:
     desk = Desk()
     desk.files.clear()
 
-    desk.look()
+    assert desk.look() == 0
 
     assert desk.edge.heads == []
 
@@ -160,9 +193,46 @@ def test_a_weak_etag_of_the_file_is_right() -> None:
     seen = desk.seen(A)
     desk.edge.wrong = {CDN + A: replace(seen, etag=f"W/{seen.etag}")}
 
-    desk.look()
+    assert desk.look() == 0
 
+    assert desk.edge.gets == []
     assert desk.s3.cdn.invalidated == []
+
+
+@pytest.mark.parametrize("etag", ['"bb"', 'W/"bb"', '"aa-2"', "", None])
+def test_an_etag_that_alone_differs_is_settled_by_the_bytes(etag: str | None) -> None:
+    desk = Desk()
+    began = desk.s3.clock
+    desk.edge.wrong = {CDN + A: replace(desk.seen(A), etag=etag)}
+
+    assert desk.look() == len(DATA[A])
+
+    assert desk.edge.heads == [CDN + A, CDN + B, PUBLIC + A, PUBLIC + B]
+    assert desk.edge.gets == [CDN + A]
+    assert desk.waited(began) == 0
+    assert desk.s3.cdn.invalidated == []
+    assert desk.site.observer.warnings == []
+
+
+def test_what_was_downloaded_for_an_etag_is_counted_for_each_file_at_either_place() -> None:
+    desk = Desk()
+    desk.edge.wrong = {
+        url: replace(desk.seen(key), etag='"bb"')
+        for url, key in ((CDN + A, A), (PUBLIC + A, A), (PUBLIC + B, B))
+    }
+
+    assert desk.look() == 2 * len(DATA[A]) + len(DATA[B])
+
+    assert desk.edge.gets == [CDN + A, PUBLIC + A, PUBLIC + B]
+
+
+def test_the_lease_is_looked_at_before_each_download_for_an_etag() -> None:
+    desk = Desk()
+    desk.edge.wrong = {CDN + A: replace(desk.seen(A), etag='"bb"')}
+
+    with pytest.raises(LeaseError):
+        desk.look(check=lose_lease)
+    assert desk.edge.gets == []
 
 
 # --- Invalidation ----------------------------------------------------------------------------------------
@@ -175,7 +245,7 @@ def test_what_stays_wrong_is_invalidated_once_and_then_right() -> None:
 
     desk.look()
 
-    assert desk.s3.cdn.invalidated == [(f"/{A}",)]
+    assert desk.s3.cdn.invalidated == [forgotten(A)]
     assert desk.waited(began) == PATIENCE
     assert desk.site.observer.warnings == [f"1 URLs are invalidated: {CDN}{A}: status 404"]
     assert desk.edge.heads[-3:] == [CDN + A, PUBLIC + A, PUBLIC + B]
@@ -192,7 +262,52 @@ def test_invalidated_paths_are_sorted_and_encoded_as_the_edge_knows_them() -> No
     desk.look()
 
     assert stored_again.etag == stored.etag
-    assert desk.s3.cdn.invalidated == [("/tool/a%2B1", "/tool/b")]
+    assert desk.s3.cdn.invalidated == [forgotten("tool/a%2B1", "tool/b")]
+
+
+def test_paths_of_both_kinds_are_sorted_together() -> None:
+    desk = Desk(base=CDN)
+    stored = desk.s3.public.store("Tool/z", b"x")
+    desk.files = {**desk.files, a_file("Tool/z", "x"): Version("Tool/z", stored.version_id, stored.etag)}
+    desk.edge.wrong = {CDN + B: ABSENT, CDN + "Tool/z": ABSENT}
+
+    desk.look()
+
+    assert desk.s3.cdn.invalidated == [
+        ("/Tool/z", "/_pending/p1/Tool/z", "/_pending/p1/tool/b", "/tool/b"),
+    ]
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(1000, [2000]), (1001, [2000, 2]), (2001, [2000, 2000, 2])])
+def test_at_most_1000_keys_are_invalidated_at_once_and_the_next_when_those_are_complete(
+    count: int, sizes: list[int]
+) -> None:
+    desk = Desk(base=CDN)
+    desk.files.clear()
+    keys = [f"tool/{number:04}" for number in range(count)]
+    for key in keys:
+        stored = desk.s3.public.store(key, b"x")
+        desk.files[a_file(key, "x")] = Version(key, stored.version_id, stored.etag)
+    desk.edge.wrong = {CDN + key: ABSENT for key in keys}
+    desk.edge.invalidations = len(sizes)
+    desk.slow(after=2)
+    asked: list[tuple[str, str]] = []
+    desk.s3.before = lambda request, key: (
+        asked.append((request, key)) if request in {"invalidate", "wait"} else None
+    )
+
+    desk.look()
+
+    made = desk.s3.cdn.invalidated
+    assert [len(paths) for paths in made] == sizes
+    assert all(paths == tuple(sorted(paths)) for paths in made)
+    assert sorted(path for paths in made for path in paths) == list(forgotten(*keys))
+    # A key's two paths are forgotten together.
+    assert made == [forgotten(*keys[part : part + 1000]) for part in range(0, count, 1000)]
+    assert [request for request, _ in asked] == ["invalidate", "wait", "wait"] * len(sizes)
+    references = [reference for request, reference in asked if request == "invalidate"]
+    assert len(set(references)) == len(sizes)
+    assert [reference for _, reference in asked] == [r for r in references for _ in range(3)]
 
 
 def test_an_invalidation_is_waited_for_before_the_next_look() -> None:
@@ -212,6 +327,74 @@ def test_an_invalidation_is_waited_for_before_the_next_look() -> None:
     assert len({line.split()[1] for line in asked}) == 1
     assert all(line.endswith(f"after {looks} looks") for line in asked)
     assert len(desk.edge.heads) == looks + 1
+
+
+@pytest.mark.parametrize("after", [1, 2, 7, 120])
+def test_an_invalidation_is_asked_for_every_five_seconds_until_it_is_complete(after: int) -> None:
+    desk = Desk(base=CDN)
+    began = desk.s3.clock
+    desk.edge.wrong = {CDN + A: ABSENT}
+    cdn = desk.slow(after)
+
+    desk.look()
+
+    made = began + timedelta(seconds=PATIENCE)
+    assert [at for _, at in cdn.asked] == [made + timedelta(seconds=5 * number) for number in range(after)]
+    assert {invalidation for invalidation, _ in cdn.asked} == set(desk.references)
+    assert len(desk.references) == 1
+    # The lease is looked at before each question.
+    assert {at for _, at in cdn.asked} <= set(desk.checks)
+    assert desk.waited(began) == PATIENCE + 5 * (after - 1)
+    assert len(desk.edge.heads) == 2 + PATIENCE + 1
+
+
+def test_an_invalidation_that_is_never_complete_is_the_edges_fault() -> None:
+    desk = Desk()
+    began = desk.s3.clock
+    desk.edge.wrong = {CDN + A: ABSENT}
+    cdn = desk.slow(after=None)
+
+    message = desk.fail()
+
+    assert message == f"invalidation {desk.references[0]} is not complete"
+    assert len(cdn.asked) == 120
+    assert desk.waited(began) == PATIENCE + 600
+    assert len(desk.s3.cdn.invalidated) == 1
+    assert len(desk.edge.heads) == 2 + PATIENCE
+
+
+def test_of_several_invalidations_none_follows_one_that_is_never_complete() -> None:
+    desk = Desk(base=CDN)
+    for number in range(1000):
+        stored = desk.s3.public.store(f"tool/{number}", b"x")
+        version = Version(stored.key, stored.version_id, stored.etag)
+        desk.files[a_file(stored.key, "x")] = version
+    desk.edge.wrong = {CDN + file.key: ABSENT for file in desk.files}
+    desk.slow(after=None)
+
+    assert desk.fail() == f"invalidation {desk.references[0]} is not complete"
+    assert len(desk.s3.cdn.invalidated) == 1
+
+
+@pytest.mark.parametrize(("after", "questions"), [(0, 0), (1, 1), (5, 1), (6, 2), (60, 12)])
+def test_a_lease_that_is_lost_during_a_long_invalidation_stops_it(after: int, questions: int) -> None:
+    desk = Desk()
+    began = desk.s3.clock
+    desk.edge.wrong = {CDN + A: ABSENT}
+    cdn = desk.slow(after=None)
+    lost = began + timedelta(seconds=PATIENCE + after)
+
+    def check() -> None:
+        if desk.s3.cdn.invalidated and desk.s3.clock >= lost:
+            lose_lease()
+
+    with pytest.raises(LeaseError):
+        desk.look(check=check)
+
+    assert len(cdn.asked) == questions
+    assert 0 <= desk.waited(began) - PATIENCE - after < 5
+    assert len(desk.s3.cdn.invalidated) == 1
+    assert len(desk.edge.heads) == 2 + PATIENCE
 
 
 def test_no_two_looks_share_a_reference_for_the_cdn_would_take_the_second_for_a_retry() -> None:
@@ -241,7 +424,7 @@ def test_an_outer_cache_that_stays_wrong_is_invalidated_for_itself() -> None:
     desk.s3.before = follow
     desk.look()
 
-    assert desk.s3.cdn.invalidated == [(f"/{A}",), (f"/{A}",)]
+    assert desk.s3.cdn.invalidated == [forgotten(A), forgotten(A)]
 
 
 @pytest.mark.parametrize("request_", ["invalidate", "wait"])
@@ -270,12 +453,10 @@ RIGHT = Seen(200, len(DATA[A]), FakeS3().public.store(A, DATA[A].encode()).etag)
     [
         (replace(RIGHT, size=3), "3 bytes instead of 14 bytes"),
         (replace(RIGHT, size=None), "no size instead of 14 bytes"),
-        (replace(RIGHT, etag='"bb"'), "ETag bb instead of"),
-        (replace(RIGHT, etag=None), "ETag none instead of"),
         (replace(RIGHT, status=403), "status 403"),
         (replace(RIGHT, status=301), "status 301"),
     ],
-    ids=["size", "no size", "ETag", "no ETag", "refused", "redirect"],
+    ids=["size", "no size", "refused", "redirect"],
 )
 def test_what_is_still_wrong_after_an_invalidation_is_named_with_what_was_found(
     found: Seen, fault: str
@@ -291,6 +472,46 @@ def test_what_is_still_wrong_after_an_invalidation_is_named_with_what_was_found(
     assert B not in message
     assert desk.waited(began) == 2 * PATIENCE
     assert len(desk.s3.cdn.invalidated) == 1
+    assert desk.edge.gets == []
+
+
+@pytest.mark.parametrize("etag", ['"bb"', None])
+def test_an_etag_that_differs_with_other_bytes_is_invalidated_and_then_named_with_both_digests(
+    etag: str | None,
+) -> None:
+    desk = Desk()
+    began = desk.s3.clock
+    other = of_bytes(b"other bytes!!!")
+    desk.edge.invalidations = 99
+    desk.edge.wrong = {CDN + A: replace(RIGHT, etag=etag)}
+    desk.edge.digests = {CDN + A: other}
+
+    message = desk.fail()
+
+    fault = f"{CDN}{A}: {display(other)} instead of {display(of_bytes(DATA[A].encode()))}"
+    assert message == f"1 URLs do not serve what was placed:\n  {fault}"
+    assert desk.site.observer.warnings == [f"1 URLs are invalidated: {fault}"]
+    assert desk.s3.cdn.invalidated == [forgotten(A)]
+    assert desk.waited(began) == 2 * PATIENCE
+    assert set(desk.edge.gets) == {CDN + A}
+
+
+def test_other_bytes_that_an_invalidation_makes_right_are_right_though_the_etag_still_differs() -> None:
+    desk = Desk(base=CDN)
+    desk.edge.invalidations = 99
+    desk.edge.wrong = {CDN + A: replace(RIGHT, etag='"bb"')}
+    desk.edge.digests = {CDN + A: of_bytes(b"other bytes!!!")}
+
+    def follow(request: str, key: str) -> None:
+        if request == "wait":
+            desk.edge.digests.clear()
+
+    desk.s3.before = follow
+    downloaded = desk.look()
+
+    assert desk.s3.cdn.invalidated == [forgotten(A)]
+    # Each download counts, also those whose bytes were wrong.
+    assert downloaded == len(DATA[A]) * len(desk.edge.gets) > len(DATA[A])
 
 
 def test_every_wrong_url_is_named_and_users_are_not_looked_for_where_the_cdn_is_wrong() -> None:
@@ -325,17 +546,40 @@ def test_a_url_that_does_not_answer_is_asked_again_and_named_in_the_end() -> Non
 
 def test_a_deep_look_downloads_every_file_and_compares_its_digest() -> None:
     desk = Desk()
+    began = desk.s3.clock
 
-    desk.look(deep=True)
+    assert desk.look(deep=True) == 2 * (len(DATA[A]) + len(DATA[B]))
 
     assert desk.edge.gets == [CDN + A, CDN + B, PUBLIC + A, PUBLIC + B]
+    assert desk.checks == [began] * 4
+
+
+def test_a_deep_look_downloads_no_more_when_the_lease_is_lost() -> None:
+    desk = Desk()
+
+    def check() -> None:
+        if len(desk.edge.gets) == 3:
+            lose_lease()
+
+    with pytest.raises(LeaseError):
+        desk.look(deep=True, check=check)
+    assert desk.edge.gets == [CDN + A, CDN + B, PUBLIC + A]
+
+
+def test_a_deep_look_that_has_to_settle_an_etag_downloads_no_file_twice() -> None:
+    desk = Desk(base=CDN)
+    desk.edge.wrong = {CDN + A: replace(RIGHT, etag='"bb"')}
+
+    assert desk.look(deep=True) == len(DATA[A]) + len(DATA[B])
+
+    assert desk.edge.gets == [CDN + A, CDN + B]
 
 
 def test_a_deep_look_finds_bytes_that_differ_though_size_and_etag_do_not() -> None:
     desk = Desk()
     other = of_bytes(b"other bytes!!!")
     desk.edge.digests = {CDN + A: other}
-    desk.look()
+    assert desk.look() == 0
 
     message = desk.fail(deep=True)
 
@@ -351,8 +595,11 @@ def test_a_deep_look_downloads_nothing_whose_headers_are_wrong() -> None:
     assert CDN + A not in desk.edge.gets
 
 
-def test_a_download_that_breaks_off_is_a_fault_like_any_other() -> None:
+@pytest.mark.parametrize("deep", [True, False])
+def test_a_download_that_breaks_off_is_a_fault_like_any_other(deep: bool) -> None:
     desk = Desk()
+    desk.edge.wrong = {} if deep else {CDN + A: replace(RIGHT, etag='"bb"')}
+    desk.edge.invalidations = 99
 
     def break_off(request: str, key: str) -> None:
         if request == "get" and key == A:
@@ -360,7 +607,7 @@ def test_a_download_that_breaks_off_is_a_fault_like_any_other() -> None:
 
     desk.s3.before = break_off
 
-    assert f"{CDN}{A}: it broke off" in desk.fail(deep=True)
+    assert f"{CDN}{A}: it broke off" in desk.fail(deep=deep)
 
 
 # --- Waiting ---------------------------------------------------------------------------------------------
@@ -396,11 +643,8 @@ def test_a_wait_ends_when_the_lease_is_lost() -> None:
     desk = Desk()
     began = desk.s3.clock
 
-    def lose() -> None:
-        raise LeaseError("lost")
-
     with pytest.raises(LeaseError):
-        wait(desk.world, lose, 600)
+        wait(desk.world, lose_lease, 600)
     assert desk.waited(began) == 30
 
 
@@ -408,9 +652,6 @@ def test_a_look_that_has_to_wait_ends_when_the_lease_is_lost() -> None:
     desk = Desk()
     desk.edge.wrong = {CDN + A: ABSENT}
 
-    def lose() -> None:
-        raise LeaseError("lost")
-
     with pytest.raises(LeaseError):
-        desk.look(check=lose)
+        desk.look(check=lose_lease)
     assert desk.s3.cdn.invalidated == []

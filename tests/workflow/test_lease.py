@@ -76,18 +76,34 @@ def test_of_two_that_take_it_at_the_same_moment_one_wins() -> None:
 
 def test_an_expired_lease_is_taken_over_and_its_holder_finds_out() -> None:
     site = Site()
-    with hold_lease(site.world("anna"), "promote") as (anna, _):
+    with hold_lease(site.world("anna"), "promote 1.2.3") as (anna, _):
         site.s3.tick(SECONDS)
-        with hold_lease(site.world("ben"), "promote") as (ben, _):
-            with pytest.raises(LeaseError, match=r"lost to .*user/ben") as caught:
+        with hold_lease(site.world("ben"), "open 1.3.0") as (ben, _):
+            with pytest.raises(LeaseError) as caught:
                 anna.check()
-            assert caught.value.next_step
+            assert str(caught.value) == (
+                "the lease was lost to arn:aws:iam::123456789012:user/ben for open 1.3.0"
+            )
+            assert caught.value.next_step == "wait until that run has ended, then run again"
             ben.check()
-        with pytest.raises(LeaseError, match="lost to nobody"):
+        with pytest.raises(LeaseError) as caught:
             anna.check()
+        assert str(caught.value) == "the lease was lost to a run that has ended since"
+        assert caught.value.next_step == "run again"
 
     assert len(site.observer.warnings) == 1
     assert the_lease(site).holder.endswith("user/ben")
+
+
+def test_a_lease_that_is_not_there_any_more_is_lost() -> None:
+    site = Site()
+    with hold_lease(site.world(), "promote") as (lease, _):
+        site.s3.staging.expire(LEASE_KEY)
+        site.s3.writes.clear()
+
+        with pytest.raises(LeaseError, match=r"^the lease was lost to a run that has ended since$"):
+            lease.check()
+        assert site.s3.writes == []
 
 
 @pytest.mark.parametrize(("seconds", "writes"), [(RENEW_AFTER - 1, 0), (RENEW_AFTER, 1)])

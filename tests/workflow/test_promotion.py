@@ -567,3 +567,55 @@ def test_a_hand_over_that_was_set_aside_stays_so_whatever_commit_comes_next() ->
 
     assert isinstance(outcome, Refused)
     assert {refusal.rule for refusal in outcome.refusals} == {"attempt"}
+
+
+def test_a_waiver_of_the_promotion_that_is_finished_is_not_asked_for_again() -> None:
+    site = Site()
+    site.open()
+    site.stage_all()
+    site.s3.staging.expire("mac/")
+    waivers = (Waiver("missing", f"mac/{RELEASE}", "the Mac follows tomorrow"),)
+    dead = False
+
+    def die(request: str, key: str) -> None:
+        nonlocal dead
+        dead = dead or (request == "place")
+        if dead:
+            raise CrashError
+
+    site.s3.before = die
+    with pytest.raises(CrashError):
+        site.promote(waivers=waivers)
+    revive(site)
+    site.stage_all()
+
+    outcome = site.promote(waivers=waivers)
+
+    assert isinstance(outcome, Promoted)
+    assert site.public() == expected_public()
+
+
+def test_a_waiver_that_is_still_needed_after_finishing_is_kept() -> None:
+    site = a_ready_site()
+    site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
+    waivers = (Waiver("hold", f"qa/{RELEASE}", "it is only the icon"),)
+    dead = False
+
+    def die(request: str, key: str) -> None:
+        nonlocal dead
+        dead = dead or (request == "place")
+        if dead:
+            raise CrashError
+
+    site.s3.before = die
+    with pytest.raises(CrashError):
+        site.promote(waivers=waivers)
+    revive(site)
+    site.stage("linux", {f"{TGZ}.spdx.json": b"{}"})
+    site.hand_over("linux")
+
+    outcome = site.promote(waivers=waivers)
+
+    assert isinstance(outcome, Promoted)
+    assert outcome.plan is not None
+    assert [file.key for file in outcome.plan.files] == [f"{TGZ}.spdx.json"]
