@@ -83,9 +83,9 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     who = world.identity.who()
     with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
         _finish(world, held, request, who, begun)
-    # What was waived for the finished promotion need not be waived for what is left.
-    request = replace(request, waivers=_find_needed(world, request, releases))
     try:
+        # What was waived for the finished promotion need not be waived for what is left.
+        request = replace(request, waivers=_find_needed(world, request, releases))
         outcome = _decide(world, request, releases, confirm, begun)
     except PublisherError as error:
         said = f"promotion {', '.join(live)} is finished; what was staged since is not promoted: {error}"
@@ -127,13 +127,14 @@ def _decide(
     if not confirm(decision):
         return Declined()
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
-        return _promote(world, held, request, decision, begun)
+        return _promote(world, held, request, releases, decision, begun)
 
 
 def _promote(
     world: World,
     held: Held,
     request: PromoteRequest,
+    releases: tuple[Release, ...],
     shown: Decision,
     begun: list[Run],
 ) -> Outcome:
@@ -141,7 +142,6 @@ def _promote(
 
     `begun` gets the run, for whoever has to tell how far it came.
     """
-    releases = parse_releases(world.profile, request.releases)
     author = Author(shown.plan.who, shown.plan.id, world.staging.now())
     snapshot = gather(world, releases)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)

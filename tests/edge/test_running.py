@@ -19,29 +19,16 @@ from sandbox.edge.values import Command
 from sandbox.ministack import LOOPBACK, ServerError, reserve_port
 from tests.edge.site import Site
 from tests.edge.viewer import Viewer, eventually
+from tests.sandbox.processes import in_group, needs_proc
 
 OPEN_GATE = "async function handler(event) { return event.request; }"
 LISTEN = "0A"
-needs_proc = pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs Linux's /proc")
 
 
 def is_listened_to(url: str) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex((LOOPBACK, urlsplit(url).port or 0)) == 0
-
-
-def in_group(group: int) -> list[int]:
-    """List the processes of a group that are not mere zombies."""
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, leader = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if int(leader) == group and state != "Z":
-            found.append(int(path.parent.name))
-    return found
 
 
 def groups_of(edges: Edges) -> list[int]:

@@ -381,7 +381,7 @@ def crash_before(site: Site, number: int) -> None:
     site.s3.before = die
 
 
-def stop_at(site: Site, wanted: str, ending: str) -> None:
+def stop_at(site: Site, wanted: str, ending: str, waivers: tuple[Waiver, ...] = ()) -> None:
     """Run until just before the last write of that kind that a promotion needs, then die."""
     dead = False
 
@@ -393,7 +393,7 @@ def stop_at(site: Site, wanted: str, ending: str) -> None:
 
     site.s3.before = die
     with pytest.raises(CrashError):
-        site.promote()
+        site.promote(waivers=waivers)
 
 
 def revive(site: Site) -> None:
@@ -454,9 +454,12 @@ def test_a_hold_waived_as_it_was_reviewed_is_waived() -> None:
     assert site.visible() == expected_public()
 
 
-def test_a_live_promotion_is_finished_though_staging_cannot_be_read() -> None:
+@pytest.mark.parametrize("waivers", [(), (Waiver("hold", f"qa/{RELEASE}", "it is only the icon"),)])
+def test_a_live_promotion_is_finished_though_staging_cannot_be_read(waivers: tuple[Waiver, ...]) -> None:
     site = a_ready_site()
-    stop_at(site, "place", TGZ)
+    if waivers:
+        site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
+    stop_at(site, "place", TGZ, waivers)
     revive(site)
 
     def refuse(request: str, key: str) -> None:
@@ -465,7 +468,7 @@ def test_a_live_promotion_is_finished_though_staging_cannot_be_read() -> None:
 
     site.s3.before = refuse
     with pytest.raises(UnfinishedError, match="is finished; what was staged since is not promoted"):
-        site.promote()
+        site.promote(waivers=waivers)
 
     assert site.public() == expected_public()
     assert len(site.state("/done.json")) == 1
@@ -575,17 +578,7 @@ def test_a_waiver_of_the_promotion_that_is_finished_is_not_asked_for_again() -> 
     site.stage_all()
     site.s3.staging.expire("mac/")
     waivers = (Waiver("missing", f"mac/{RELEASE}", "the Mac follows tomorrow"),)
-    dead = False
-
-    def die(request: str, key: str) -> None:
-        nonlocal dead
-        dead = dead or (request == "place")
-        if dead:
-            raise CrashError
-
-    site.s3.before = die
-    with pytest.raises(CrashError):
-        site.promote(waivers=waivers)
+    stop_at(site, "place", "", waivers)
     revive(site)
     site.stage_all()
 
@@ -599,17 +592,7 @@ def test_a_waiver_that_is_still_needed_after_finishing_is_kept() -> None:
     site = a_ready_site()
     site.s3.staging.store(f"_hold/qa/{RELEASE}", b"the icon is blurry")
     waivers = (Waiver("hold", f"qa/{RELEASE}", "it is only the icon"),)
-    dead = False
-
-    def die(request: str, key: str) -> None:
-        nonlocal dead
-        dead = dead or (request == "place")
-        if dead:
-            raise CrashError
-
-    site.s3.before = die
-    with pytest.raises(CrashError):
-        site.promote(waivers=waivers)
+    stop_at(site, "place", "", waivers)
     revive(site)
     site.stage("linux", {f"{TGZ}.spdx.json": b"{}"})
     site.hand_over("linux")
