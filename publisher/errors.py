@@ -58,6 +58,14 @@ class GoneError(StoreError):
     """The source of a copy is not there any more, or no longer the one that was pinned."""
 
 
+class SigningError(PublisherError):
+    """Sigstore answered with an error, not in time, or not at all; or what it made is not good."""
+
+
+class LoginError(SigningError):
+    """Nobody is logged in to sign, or the login is over."""
+
+
 class LeaseError(PublisherError):
     """Another holds the lease, or it was lost on the way."""
 

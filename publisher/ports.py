@@ -3,7 +3,7 @@
 Every method may raise `StoreError`; `AccessDeniedError` is never "absent". Keys are those of the bucket.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 
 from publisher.core.digests import Digest
 from publisher.core.gate import Change
+from publisher.core.identity import Identity, Rejected, Signed, Statement
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
@@ -137,6 +138,23 @@ class Public(Bucket, Protocol):
         ...
 
 
+    def create(self, key: str, data: bytes, delivery: Delivery) -> str:
+        """Store a small object where there is none, and answer its ETag.
+
+        Raises:
+            ConflictError: There is one, perhaps from a first try of this very request.
+        """
+        ...
+
+    def replace(self, key: str, data: bytes, delivery: Delivery, etag: str) -> str:
+        """Store a small object over the version with `etag`, and answer the new ETag.
+
+        Raises:
+            ConflictError: The current version is another, perhaps from a first try of this very request.
+        """
+        ...
+
+
 class Gate(Protocol):
     """The CDN's key-value store, read by the gate's function at every edge some seconds later."""
 
@@ -209,7 +227,66 @@ class Session:
     until: datetime | None
 
 
-class Identity(Protocol):
+class Verifier(Protocol):
+    """Checks Sigstore bundles offline, against the trust root in use; no method raises for a bad bundle."""
+
+    def verify(self, bundle: bytes, digest: Digest, accepted: Collection[Identity]) -> Signed | Rejected:
+        """Check that `bundle` signs exactly `digest`, by one of the `accepted` identities."""
+        ...
+
+    def open_statement(self, bundle: bytes, accepted: Collection[Identity]) -> Statement | Rejected:
+        """Check that `bundle` is a signed in-toto statement by one of the `accepted` identities, and open it.
+
+        What the statement says is not looked at.
+        """
+        ...
+
+
+class Signer(Protocol):
+    """One login: one identity token and one certificate, for some minutes. Safe to share by threads."""
+
+    identity: Identity
+
+    def sign(self, digest: Digest) -> bytes:
+        """Sign a digest and answer the bundle, as JSON.
+
+        Raises:
+            SigningError: It could not be signed, or not in time; nothing is to be cleaned up.
+            LoginError: The certificate is over; only another login helps.
+        """
+        ...
+
+    def sign_statement(self, statement: bytes) -> bytes:
+        """Sign an in-toto statement (its JSON) and answer the bundle, as JSON. Raises as `sign`."""
+        ...
+
+
+class SigningService(Protocol):
+    """Where the release manager logs in to sign."""
+
+    def log_in(self) -> Signer:
+        """Get an identity token from the environment, the surrounding CI or a browser, and a certificate for it.
+
+        Raises:
+            LoginError: Nobody is logged in.
+            SigningError: The certificate authority did not answer, or not in time.
+        """
+        ...
+
+
+class OpenPgp(Protocol):
+    """Checks detached OpenPGP signatures with the project's own keys; it does not raise for a bad one."""
+
+    def verify(self, path: Path, signature: bytes, accepted: Collection[str]) -> str | Rejected:
+        """Check that `signature` (armored or not) signs the file at `path` by a key of `accepted`.
+
+        `accepted` are full fingerprints of certificates, in upper-case hex; a key counts as it was when the
+        signature was made, so one that has expired since is good. Answers the certificate's fingerprint.
+        """
+        ...
+
+
+class Caller(Protocol):
     """Who is asking."""
 
     def who(self) -> str:

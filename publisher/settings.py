@@ -35,7 +35,7 @@ class Settings:
 def connect(settings: Settings) -> World:
     """Make the world that `settings` ask for; adapters and their SDKs are imported here, late."""
     from publisher.adapters import cloudfront, kvs, s3
-    from publisher.adapters.sts import StsIdentity
+    from publisher.adapters.sts import StsCaller
     from publisher.adapters.threads import Threads
     from publisher.adapters.web import Web
 
@@ -46,7 +46,7 @@ def connect(settings: Settings) -> World:
         provisioned=config.roles,
         staging=s3.S3Staging(client, config.staging_bucket),
         public=s3.S3Public(client, config.public_bucket, config.staging_bucket),
-        identity=StsIdentity(config.region),
+        caller=StsCaller(config.region),
         gate=kvs.KeyValueStore(kvs.make_client(config.region), config.kvs_arn),
         cdn=cloudfront.CloudFront(cloudfront.make_client(config.region), config.distribution_id),
         web=Web(_THREADS, f"publish-gate/{__version__}"),

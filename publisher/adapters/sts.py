@@ -17,7 +17,7 @@ from publisher.errors import AccessDeniedError, StoreError
 from publisher.ports import Session
 
 
-class StsIdentity:
+class StsCaller:
     """The caller's identity, asked once."""
 
     def __init__(self, region: str) -> None:

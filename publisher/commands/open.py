@@ -71,7 +71,7 @@ def run_respin(world: World, name: str, commit: str | None, reason: str) -> Outc
 
 def _write(world: World, lease: LeaseHolder, state: ReleaseState, etag: str | None) -> Opened:
     lease.check()
-    world.state.write_release(replace(state, who=world.identity.who()), etag)
+    world.state.write_release(replace(state, who=world.caller.who()), etag)
     return Opened(state.release, state.commit, state.attempt, changed=True)
 
 

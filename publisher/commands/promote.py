@@ -80,7 +80,7 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
         return _decide(world, request, releases, confirm, begun)
     if request.dry_run:
         return Planned(None, live, request.releases)
-    who = world.identity.who()
+    who = world.caller.who()
     with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
         _finish(world, held, request, who, begun)
     try:
@@ -111,7 +111,7 @@ def _decide(
     world: World, request: PromoteRequest, releases: tuple[Release, ...], confirm: Confirm, begun: list[Run]
 ) -> Outcome:
     """Decide, show, ask and promote, now that nothing of these releases is live and unfinished."""
-    author = Author(world.identity.who(), world.new_id(), world.staging.now())
+    author = Author(world.caller.who(), world.new_id(), world.staging.now())
     snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)

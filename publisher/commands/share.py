@@ -61,7 +61,7 @@ def _check(world: World, request: ShareRequest) -> None:
 
 def _make_share(world: World, request: ShareRequest, file: StagedFile) -> Share:
     now = world.staging.now()
-    session = world.identity.session()
+    session = world.caller.session()
     return Share(
         schema=1,
         id=world.new_id(),
@@ -71,7 +71,7 @@ def _make_share(world: World, request: ShareRequest, file: StagedFile) -> Share:
         version_id=file.stored.version.version_id,
         digest=file.stored.digest or world.staging.compute_digest(file.stored.version),
         size=file.stored.size,
-        who=world.identity.who(),
+        who=world.caller.who(),
         reason=request.reason.strip(),
         when=now,
         until=now + timedelta(hours=request.hours),

@@ -104,7 +104,7 @@ def _acquire(world: World, purpose: str) -> LeaseHolder:
                 "wait until that run has ended, then run again",
             )
     lease = Lease(
-        schema=1, token=world.new_id(), holder=world.identity.who(), purpose=purpose, seconds=SECONDS
+        schema=1, token=world.new_id(), holder=world.caller.who(), purpose=purpose, seconds=SECONDS
     )
     try:
         etag = state.write_lease(lease, stored.etag if stored else None)

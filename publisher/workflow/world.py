@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from publisher.core.gate import Times
 from publisher.core.profile import Profile
-from publisher.ports import Cdn, Gate, Identity, Parallel, Public, Staging, Web
+from publisher.ports import Caller, Cdn, Gate, Parallel, Public, Staging, Web
 from publisher.workflow.observer import Observer
 from publisher.workflow.state import StateStore
 
@@ -42,7 +42,7 @@ class World:
     provisioned: frozenset[str]
     staging: Staging
     public: Public
-    identity: Identity
+    caller: Caller
     gate: Gate
     cdn: Cdn
     web: Web

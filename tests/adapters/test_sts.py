@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from botocore.config import Config
 
-from publisher.adapters.sts import StsIdentity
+from publisher.adapters.sts import StsCaller
 from publisher.errors import AccessDeniedError, StoreError
 from publisher.ports import Session
 from sandbox.ministack import (
@@ -40,11 +40,11 @@ def user(ministack: Ministack) -> Credentials:
 
 def test_a_user_is_named_by_its_arn(ministack: Ministack, user: Credentials) -> None:
     with acting_as(user, ministack.endpoint):
-        assert StsIdentity(REGION).who() == "arn:aws:iam::000000000000:user/identified"
+        assert StsCaller(REGION).who() == "arn:aws:iam::000000000000:user/identified"
 
 
 def test_it_is_asked_once(ministack: Ministack, user: Credentials) -> None:
-    identity = StsIdentity(REGION)
+    identity = StsCaller(REGION)
     with acting_as(user, ministack.endpoint):
         identity.who()
     with reserve_port() as port, acting_as(user, f"http://{LOOPBACK}:{port}"):
@@ -69,7 +69,7 @@ def assume(role: str, user: Credentials, endpoint: str, seconds: int) -> Credent
 
 def test_a_role_session_is_named_by_its_arn(ministack: Ministack, user: Credentials, role: str) -> None:
     with acting_as(assume(role, user, ministack.endpoint, 900), ministack.endpoint):
-        assert StsIdentity(REGION).who() == "arn:aws:sts::000000000000:assumed-role/manager/rm"
+        assert StsCaller(REGION).who() == "arn:aws:sts::000000000000:assumed-role/manager/rm"
 
 
 def test_a_session_that_has_expired_is_refused(ministack: Ministack, user: Credentials, role: str) -> None:
@@ -79,20 +79,20 @@ def test_a_session_that_has_expired_is_refused(ministack: Ministack, user: Crede
         acting_as(session, ministack.endpoint),
         pytest.raises(AccessDeniedError, match="ExpiredToken") as caught,
     ):
-        StsIdentity(REGION).who()
+        StsCaller(REGION).who()
     assert "log in again" in caught.value.next_step
 
 
 def test_credentials_that_are_forged_or_unknown_are_refused(ministack: Ministack, user: Credentials) -> None:
     for wrong in (replace(user, secret_access_key="forged"), Credentials("AKIAUNKNOWN", "unknown")):
         with acting_as(wrong, ministack.endpoint), pytest.raises(AccessDeniedError) as caught:
-            StsIdentity(REGION).who()
+            StsCaller(REGION).who()
         assert "log in again" in caught.value.next_step
 
 
 def test_no_credentials_at_all_are_refused(ministack: Ministack) -> None:
     with acting_as(Credentials("", ""), ministack.endpoint), pytest.raises(AccessDeniedError) as caught:
-        StsIdentity(REGION).who()
+        StsCaller(REGION).who()
     assert "AWS_PROFILE" in caught.value.next_step
 
 
@@ -109,23 +109,23 @@ def test_a_network_that_is_down_says_nothing_about_credentials(
         acting_as(user, f"http://{LOOPBACK}:{port}"),
         pytest.raises(StoreError, match="cannot be asked") as caught,
     ):
-        StsIdentity(REGION).who()
+        StsCaller(REGION).who()
     assert not isinstance(caught.value, AccessDeniedError)
     assert caught.value.next_step == "check the network"
 
 
 def test_lasting_credentials_are_no_session(user: Credentials) -> None:
     with acting_as(user, "http://127.0.0.1:9"):
-        assert StsIdentity(REGION).session() is None
+        assert StsCaller(REGION).session() is None
 
 
 def test_a_session_does_not_tell_when_it_ends_unless_its_issuer_did(
     user: Credentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with acting_as(replace(user, token="token"), "http://127.0.0.1:9"):
-        assert StsIdentity(REGION).session() == Session(None)
+        assert StsCaller(REGION).session() == Session(None)
         monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", "2126-01-02T03:04:05Z")
-        found = StsIdentity(REGION).session()
+        found = StsCaller(REGION).session()
     assert found is not None
     assert found.until == datetime(2126, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -134,7 +134,7 @@ def test_without_credentials_there_is_no_session(user: Credentials, monkeypatch:
     with acting_as(user, "http://127.0.0.1:9"):
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-        assert StsIdentity(REGION).session() is None
+        assert StsCaller(REGION).session() is None
 
 
 def test_credentials_that_have_ended_are_said_to_be_invalid(
@@ -143,4 +143,4 @@ def test_credentials_that_have_ended_are_said_to_be_invalid(
     with acting_as(replace(user, token="token"), "http://127.0.0.1:9"):
         monkeypatch.setenv("AWS_CREDENTIAL_EXPIRATION", "2016-01-02T03:04:05Z")
         with pytest.raises(AccessDeniedError, match="not valid"):
-            StsIdentity(REGION).session()
+            StsCaller(REGION).session()

@@ -22,7 +22,7 @@ from publisher.errors import AccessDeniedError, StoreError
 from publisher.ports import Session
 from publisher.settings import Settings
 from publisher.workflow.world import Visitor, World
-from tests.support.fakes import FakeIdentity
+from tests.support.fakes import FakeCaller
 from tests.support.site import COMMIT, OTHER_COMMIT, PKG, PROFILE, RELEASE, TGZ, Site
 
 ESCAPE = "\x1b"
@@ -498,7 +498,7 @@ def test_a_link_is_alone_on_stdout_and_nowhere_else(shell: Shell) -> None:
 )
 def test_a_link_of_a_session_is_warned_of(shell: Shell, hours: int | None, said: str | None) -> None:
     until = None if hours is None else shell.site.s3.clock + timedelta(hours=hours)
-    shell.ready().ports["identity"] = FakeIdentity(session=Session(until))
+    shell.ready().ports["caller"] = FakeCaller(session=Session(until))
 
     result = shell(f"share {RELEASE} {TGZ} --hours 24 --reason x")
 

@@ -13,7 +13,7 @@ from publisher.documents.state import decode
 from publisher.errors import StoreError, UsageError
 from publisher.outcomes import Outcome, Refused, Shared
 from publisher.ports import Session
-from tests.support.fakes import FakeIdentity
+from tests.support.fakes import FakeCaller
 from tests.support.site import PKG, RELEASE, TGZ, Site
 
 RM = "arn:aws:iam::123456789012:user/rm"
@@ -35,7 +35,7 @@ def run(
     session: Session | None = None,
     release: str = RELEASE,
 ) -> Outcome:
-    world = replace(site.world(), identity=FakeIdentity(session=session))
+    world = replace(site.world(), caller=FakeCaller(session=session))
     return share.run(world, share.ShareRequest(release, name, hours, reason))
 
 

@@ -51,7 +51,7 @@ RESOURCES = {
     "linux": "role-linux", "mac": "role-mac", "qa": "role-qa", RM: "release-manager", AUDITOR: "auditor",
 }  # fmt: skip
 BUILDERS = {"linux", "mac"}
-WITHOUT_RIGHTS = {"Bucket", "Identity", "Web", "Parallel"}
+WITHOUT_RIGHTS = {"Bucket", "Caller", "Web", "Parallel"}
 """Protocols that need none: what other ones extend, what anybody may ask, what is not AWS."""
 
 PORTS: Mapping[str, type] = {

@@ -308,7 +308,7 @@ class FakeCdn:
         return True
 
 
-class FakeIdentity:
+class FakeCaller:
     """A caller with a fixed ARN."""
 
     def __init__(

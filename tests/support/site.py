@@ -15,7 +15,7 @@ from publisher.documents.profile import parse_profile
 from publisher.outcomes import Outcome
 from publisher.workflow.world import Site as PublicSite
 from publisher.workflow.world import World
-from tests.support.fakes import FakeIdentity, FakeS3, Serial, Silent
+from tests.support.fakes import FakeCaller, FakeS3, Serial, Silent
 
 PROFILE = rb"""
 schema = 1
@@ -75,7 +75,7 @@ class Site:
             provisioned=frozenset(profile.roles),
             staging=self.s3.staging,
             public=self.s3.public,
-            identity=FakeIdentity(f"arn:aws:iam::123456789012:user/{user}"),
+            caller=FakeCaller(f"arn:aws:iam::123456789012:user/{user}"),
             gate=self.s3.gate,
             cdn=self.s3.cdn,
             web=self.s3.web,
