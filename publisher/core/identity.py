@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A certificate's name (an e-mail address or a workflow's URI) and who vouches for it; never one alone."""
+    """A certificate's name (an e-mail address, a workflow's URI) and who vouches for it; never one alone."""
 
     name: str
     issuer: str
