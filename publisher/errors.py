@@ -96,3 +96,15 @@ class UnfinishedError(PublisherError):
     """Something public has changed, and the promotion is not finished."""
 
     exit_status = Exit.UNFINISHED
+
+
+class ListingError(PublisherError):
+    """The release database refused, or cannot be asked; what it was asked to write is not written."""
+
+
+class ListingUnknownError(ListingError):
+    """A write was sent to the release database, and nobody knows whether it was made: read back."""
+
+
+class AnnounceError(PublisherError):
+    """A forum or a webhook did not take an announcement, or it cannot be known whether it did."""
