@@ -6,6 +6,7 @@ from access import make_roles
 from buckets import PrivateBucket, expire_builders, expire_pending, put_fixed_page
 from cdn import GatedSite
 from config import StackConfig
+from notices import Notices
 from policies import World, make_public_bucket_policy, make_staging_bucket_policy
 from settings import Made, choose_base_url, write_settings
 
@@ -30,6 +31,10 @@ public = PrivateBucket(
     "public", bucket_name=config.name_bucket("public"), lifecycle=expire_pending(config.pending_days)
 )
 put_fixed_page(public, error_ttl_seconds=config.error_ttl_seconds)
+
+# Who hears of hand-overs, holds and promotions: nobody, unless the stack names somebody.
+if config.surroundings.notify:
+    Notices("notices", config=config, bucket=staging)
 
 # The only way to the public bucket.
 site = GatedSite("site", config=config, bucket=public)

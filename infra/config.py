@@ -9,16 +9,21 @@ import pulumi
 
 import checks
 from reading import Reader, StackConfigError
+from surroundings import Surroundings, read_surroundings
 
 SCHEMA: Mapping[str, str] = {
+    "announce": "object",
     "auditors": "object",
     "certificateArn": "string",
     "domainNames": "array",
     "enforceCreateOnly": "boolean",
     "errorTtlSeconds": "integer",
     "lagSeconds": "integer",
+    "listing": "object",
     "maxSessionSeconds": "integer",
+    "notify": "array",
     "oidcProviders": "array",
+    "outerCaches": "array",
     "pendingDays": "integer",
     "planLifeDays": "integer",
     "prefix": "string",
@@ -27,9 +32,11 @@ SCHEMA: Mapping[str, str] = {
     "publicBaseUrl": "string",
     "publicBucket": "string",
     "publicFolders": "array",
+    "records": "string",
     "releaseManagers": "object",
     "roles": "array",
     "settleSeconds": "integer",
+    "sigstoreTrustConfig": "string",
     "stagingBucket": "string",
     "stagingDays": "integer",
     "stagingNoncurrentDays": "integer",
@@ -95,6 +102,7 @@ class StackConfig:
     error_ttl_seconds: int
     enforce_create_only: bool
     wait_for_deployment: bool
+    surroundings: Surroundings
 
     @classmethod
     def load(cls) -> Self:
@@ -151,6 +159,7 @@ class StackConfig:
             error_ttl_seconds=reader.number("errorTtlSeconds", 0, 300),
             enforce_create_only=reader.flag("enforceCreateOnly"),
             wait_for_deployment=reader.flag("waitForDeployment"),
+            surroundings=read_surroundings(reader),
         )
         problems = [*reader.problems, *checks.find_contradictions(config, reader.broken)]
         if problems:

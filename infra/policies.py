@@ -123,6 +123,24 @@ def make_public_bucket_policy(public: str, distribution: str, *, create_only: bo
     return _document(*statements)
 
 
+def make_topic_policy(topic: str, staging: str) -> Policy:
+    """Let S3 publish what happens in this one bucket of the topic's own account, and nobody else publish.
+
+    Names of buckets are free again once a bucket is gone, so its ARN alone could be somebody else's.
+    """
+    account = topic.split(":")[4]
+    return _document(
+        {
+            **_allow("OnlyStagingPublishes", "sns:Publish", topic),
+            "Principal": {"Service": "s3.amazonaws.com"},
+            "Condition": {
+                "ArnEquals": {"aws:SourceArn": staging},
+                "StringEquals": {"aws:SourceAccount": account},
+            },
+        }
+    )
+
+
 def _read_buckets(world: World) -> tuple[Statement, Statement]:
     return (
         _allow("ListBuckets", ("s3:ListBucket", "s3:ListBucketVersions"), [world.staging, world.public]),

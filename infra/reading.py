@@ -48,9 +48,11 @@ class Reader:
             self.report(key, _show(item), "each of them once")
         return tuple(found)
 
-    def number(self, key: str, low: int, high: int) -> int:
-        """Read a whole number from `low` to `high`."""
+    def number(self, key: str, low: int, high: int, *, optional: bool = False) -> int:
+        """Read a whole number from `low` to `high`; an optional one may be absent, which means 0."""
         value = self.table.get(key)
+        if optional and value is None:
+            return 0
         if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
             return value
         self.report(key, _show(value), f"a whole number from {low} to {high}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from config import StackConfig
+    from surroundings import Surroundings
 
 Value = str | int | Sequence[str]
 
@@ -33,7 +34,10 @@ def choose_base_url(config: StackConfig, cdn_url: str) -> str:
 
 
 def write_settings(config: StackConfig, made: Made) -> str:
-    """Write what the publisher must know about a stack, in its format, schema 1. Nothing in it is secret."""
+    """Write what the publisher must know about a stack, in its format, schema 1. Nothing in it is secret.
+
+    A table about something that the stack does not have is left out.
+    """
     tables: Mapping[str, Mapping[str, Value]] = {
         "": {"schema": 1, "profile": config.profile, "roles": [role.name for role in config.roles]},
         "aws": {
@@ -49,8 +53,36 @@ def write_settings(config: StackConfig, made: Made) -> str:
             "settle_seconds": config.settle_seconds,
             "error_ttl_seconds": config.error_ttl_seconds,
         },
+        **_list_optional_tables(config.surroundings),
     }
-    return HEAD + "\n".join(_write_table(title, values) for title, values in tables.items())
+    written = [_write_table(title, values) for title, values in tables.items()]
+    # With brackets of its own, the title of a table is that of a list of tables.
+    written += [
+        _write_table("[outer_cache]", {"url_prefix": prefix}) for prefix in config.surroundings.outer_caches
+    ]
+    return HEAD + "\n".join(written)
+
+
+def _list_optional_tables(around: Surroundings) -> Mapping[str, Mapping[str, Value]]:
+    tables: dict[str, Mapping[str, Value]] = {
+        "sigstore": {
+            "trust_config": around.trust_config,
+            # What the publisher does anyway is left out.
+            "records": "" if around.records == "signed" else around.records,
+        }
+    }
+    if around.listing:
+        tables["listing"] = {"kind": around.listing.kind, "url": around.listing.url}
+    if around.announce:
+        tables["announce"] = {
+            "discourse_url": around.announce.discourse_url,
+            "discourse_category": around.announce.discourse_category,
+            "webhook_url": around.announce.webhook_url,
+        }
+    given = {
+        title: {name: value for name, value in table.items() if value} for title, table in tables.items()
+    }
+    return {title: table for title, table in given.items() if table}
 
 
 def _write_table(title: str, values: Mapping[str, Value]) -> str:

@@ -34,6 +34,13 @@ DEVIATIONS: Mapping[str, str] = {
         "ministack knows none of the condition keys of `enforceCreateOnly`. The statement is deployed and "
         "denies nothing; a stack of one's own on AWS is the place to try it."
     ),
+    "No e-mail is sent": (
+        "ministack keeps the subscription of an address, asks nobody to confirm it and sends nothing. What a "
+        "topic tells is seen in a queue instead."
+    ),
+    "Filters of events may overlap": (
+        "ministack takes what S3 refuses. That the program's do not overlap is proved by S3's written rule."
+    ),
     "Nothing expires": "ministack keeps the lifecycle rules, and never runs them.",
     "The site's URL is an edge's": (
         "`publisherToml` names the distribution's host, which resolves nowhere. The sandbox writes the first "

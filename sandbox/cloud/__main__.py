@@ -48,8 +48,9 @@ def main() -> int:
         closing(session.client("s3", endpoint_url=endpoint, config=local_config())) as s3,
         closing(session.client("iam", endpoint_url=endpoint, config=local_config())) as iam,
         closing(session.client("cloudfront", endpoint_url=endpoint, config=local_config())) as cloudfront,
+        closing(cast("Any", session).client("sns", endpoint_url=endpoint, config=local_config())) as sns,
     ):
-        cloud = Cloud(Clients(s3, iam, cloudfront))
+        cloud = Cloud(Clients(s3, iam, cloudfront, sns))
         try:
             with redirect_stdout(sys.stderr):
                 outputs = run_program(

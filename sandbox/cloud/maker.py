@@ -6,10 +6,15 @@ from typing import cast
 
 import pulumi
 
-from sandbox.cloud import access, buckets, cdn
+from sandbox.cloud import access, buckets, cdn, notices
 from sandbox.cloud.spelling import Clients, Create, Values, plain
 
-CREATE: Mapping[str, Create] = {**buckets.CREATE, **access.CREATE, **cdn.CREATE}
+CREATE: Mapping[str, Create] = {
+    **buckets.CREATE,
+    **access.CREATE,
+    **cdn.CREATE,
+    **notices.CREATE,
+}
 
 
 class CannotMakeError(Exception):

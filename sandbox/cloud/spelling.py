@@ -29,6 +29,8 @@ class Clients:
     s3: "S3Client"
     iam: "IAMClient"
     cloudfront: "CloudFrontClient"
+    # Its stubs are no part of the locked environment.
+    sns: Any
 
 
 Create = Callable[[Clients, Values], tuple[str, Values]]

@@ -68,6 +68,7 @@ def make_outputs(kind: str, inputs: Mapping[str, Any]) -> Values:
         "iam/openIdConnectProvider": f"arn:aws:iam::{ACCOUNT}:oidc-provider/{issuer}",
         "iam/role": f"arn:aws:iam::{ACCOUNT}:role/{name}",
         "s3/bucket": f"arn:aws:s3:::{name}",
+        "sns/topic": f"arn:aws:sns:eu-west-1:{ACCOUNT}:{name}",
     }
     more: dict[str, Values] = {
         "cloudfront/distribution": {"domainName": "d111.cloudfront.net"},

@@ -201,6 +201,54 @@ def test_an_index_page_can_be_gated_too(gate: Gate) -> None:
     assert gate.ask("/python/3.14.0/", Store({**store, f"s:{ID}": "withdrawn"})).status == 410
 
 
+FOLDER, NAME = KEY.rsplit("/", 1)
+PAGE = f"{FOLDER}/index.html"
+# A withdrawn file in a folder that has a page: what stays of the release is still to be found.
+ONE_FILE_GONE = Store({**WITHDRAWN.entries, f"d:{FOLDER}": "1", "a:latest": FOLDER, "a:ftp": ""})
+# A release that is gone with its page, as long as the folder's entry is still there.
+ALL_GONE = Store({**ONE_FILE_GONE.entries, f"p:{PAGE}": ID})
+
+
+@pytest.mark.parametrize(
+    "uri", [f"/{FOLDER}/", "/latest/", f"/ftp/{FOLDER}/", f"/{PAGE}", "/latest/index.html"]
+)
+def test_the_page_of_a_folder_outlives_a_file_that_is_withdrawn(gate: Gate, uri: str) -> None:
+    assert gate.ask(uri, ONE_FILE_GONE).uri == f"/{PAGE}"
+    assert gate.ask(uri, ALL_GONE).status == 410
+
+
+@pytest.mark.parametrize("uri", [f"/{KEY}", f"/latest/{NAME}", f"/ftp/{KEY}", f"/latest%2F{NAME}"])
+def test_a_withdrawn_file_is_gone_by_each_of_its_names_though_its_folder_has_a_page(
+    gate: Gate, uri: str
+) -> None:
+    assert gate.ask(uri, ONE_FILE_GONE).status == 410
+    assert gate.ask(uri, Store({**ONE_FILE_GONE.entries, f"s:{ID}": "live"})).uri == HIDDEN
+
+
+@pytest.mark.parametrize("uri", [f"/{FOLDER}", "/latest", f"/ftp/{FOLDER}"])
+def test_the_redirect_to_a_folder_is_the_same_whatever_is_withdrawn_in_it(gate: Gate, uri: str) -> None:
+    for store in (ONE_FILE_GONE, ALL_GONE):
+        answer = gate.ask(uri, store)
+        assert (answer.status, answer.headers["location"]["value"]) == (301, f"{uri}/")
+
+
+def test_a_file_that_is_listed_is_no_folder_even_if_it_has_the_name_of_one(gate: Gate) -> None:
+    store = Store({**WITHDRAWN.entries, f"d:{KEY}": "1"})
+    assert gate.ask(f"/{KEY}", store).status == 410
+    assert gate.ask(f"/{KEY}", Store({f"d:{KEY}": "1"})).status == 301
+
+
+def test_what_another_promotion_brings_to_the_folder_is_not_withdrawn_with_the_first(gate: Gate) -> None:
+    other = f"{FOLDER}/python-3.14.0b3-arm64.exe"
+    store = Store({**ALL_GONE.entries, f"p:{other}": "another", "s:another": "live"})
+    assert gate.ask(f"/{other}", store).uri == f"/_pending/another/{other}"
+    assert gate.ask(f"/{KEY}", store).status == 410
+    # Of a restored one the state goes first, and nothing is gone any more.
+    restored = Store({key: value for key, value in store.entries.items() if key != f"s:{ID}"})
+    assert gate.ask(f"/{KEY}", restored).uri == f"/{KEY}"
+    assert gate.ask(f"/{FOLDER}/", restored).uri == f"/{PAGE}"
+
+
 @pytest.mark.parametrize(
     ("alias", "uri"),
     [

@@ -15,12 +15,14 @@ from policies import (
     make_release_manager_policy,
     make_staging_bucket_policy,
     make_tester_policy,
+    make_topic_policy,
 )
 
 STAGING = "arn:aws:s3:::example-staging"
 PUBLIC = "arn:aws:s3:::example-public"
 DISTRIBUTION = "arn:aws:cloudfront::123456789012:distribution/E1"
 STORE = "arn:aws:cloudfront::123456789012:key-value-store/0f5c"
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:example-notices"
 WORLD = World(staging=STAGING, public=PUBLIC, distribution=DISTRIBUTION, store=STORE)
 
 IDENTITIES: dict[str, Document] = {
@@ -33,12 +35,14 @@ IDENTITIES: dict[str, Document] = {
 }
 STAGING_POLICY = make_staging_bucket_policy(STAGING)
 PUBLIC_POLICY = make_public_bucket_policy(PUBLIC, DISTRIBUTION, create_only=False)
+TOPIC_POLICY = make_topic_policy(TOPIC, STAGING)
 CREATE_ONLY_POLICY = make_public_bucket_policy(PUBLIC, DISTRIBUTION, create_only=True)
 DOCUMENTS: dict[str, Document] = {
     **IDENTITIES,
     "staging bucket": STAGING_POLICY,
     "public bucket": PUBLIC_POLICY,
     "public bucket, create only": CREATE_ONLY_POLICY,
+    "topic": TOPIC_POLICY,
 }
 
 EXE = "windows/3.14.0b3/python/3.14.0/python-3.14.0b3-amd64.exe"
@@ -86,12 +90,19 @@ TABLE = [
     ("s3:PutObject", f"{STAGING}/_state/lease.json", {"rm"}),
     ("s3:GetObject", f"{STAGING}/_state/lease.json", {"rm", "auditor"}),
     ("s3:DeleteObject", f"{STAGING}/_state/lease.json", set[str]()),
+    ("s3:PutObject", f"{STAGING}/_state/withdrawals/0a.json", {"rm"}),
+    ("s3:GetObject", f"{STAGING}/_state/withdrawals/0a.json", {"rm", "auditor"}),
+    ("s3:GetObjectVersion", f"{STAGING}/_hold/testers/3.14.0b3", {"rm", "auditor"}),
     ("s3:PutObject", f"{STAGING}/_other/x", set[str]()),
     ("s3:AbortMultipartUpload", f"{STAGING}/_rm/3.14.0b3/x", set[str]()),
     ("s3:AbortMultipartUpload", f"{PUBLIC}/{KEY}", {"rm"}),
     ("s3:ListBucketVersions", STAGING, {"rm", "auditor"}),
     ("s3:PutObject", f"{PUBLIC}/_pending/0a/{KEY}", {"rm"}),
     ("s3:PutObject", f"{PUBLIC}/{KEY}", {"rm"}),
+    ("s3:PutObject", f"{PUBLIC}/index.html", {"rm"}),
+    ("s3:PutObject", f"{PUBLIC}/python/3.14.0/index.html", {"rm"}),
+    # A write on condition of what is there is a read as well.
+    ("s3:GetObject", f"{PUBLIC}/python/3.14.0/index.html", {"rm", "auditor"}),
     ("s3:PutObject", f"{PUBLIC}/_site/404.html", set[str]()),
     ("s3:GetObject", f"{PUBLIC}/{KEY}", {"rm", "auditor"}),
     ("s3:GetObjectVersion", f"{PUBLIC}/_pending/0a/{KEY}", {"rm", "auditor"}),
@@ -114,6 +125,10 @@ TABLE = [
     ("cloudfront:CreateInvalidation", f"{DISTRIBUTION}X", set[str]()),
     ("cloudfront:UpdateDistribution", DISTRIBUTION, set[str]()),
     ("cloudfront:UpdateFunction", "arn:aws:cloudfront::123456789012:function/gate", set[str]()),
+    ("cloudfront:ListInvalidations", DISTRIBUTION, {"auditor"}),
+    ("sns:Publish", TOPIC, set[str]()),
+    ("sns:Subscribe", TOPIC, set[str]()),
+    ("s3:PutBucketNotification", STAGING, set[str]()),
     ("sts:AssumeRole", "arn:aws:iam::123456789012:role/windows", set[str]()),
 ]
 
@@ -217,6 +232,9 @@ def test_not_even_an_administrator_deletes_a_version_of_a_public_key() -> None:
         (KEY, {}, False),
         (KEY, {"s3__if-none-match": "*"}, True),
         ("index.html", {"s3__if-match": "abc"}, True),
+        ("python/3.14.0/index.html", {"s3__if-match": "abc"}, True),
+        ("python/3.14.0/index.html", {"s3__if-none-match": "*"}, True),
+        ("python/3.14.0/index.html", {}, False),
         (f"_pending/0a/{KEY}", {}, True),
         ("_pending", {}, False),
         # The parts of a large upload carry no condition, and create nothing.
@@ -231,6 +249,42 @@ def test_create_only_refuses_a_write_without_condition(
     )
     assert is_allowed(request, [IDENTITIES["rm"]], CREATE_ONLY_POLICY) is allowed
     assert is_allowed(request, [IDENTITIES["rm"]], PUBLIC_POLICY)
+
+
+def publishes(
+    *,
+    service: str | None = "s3.amazonaws.com",
+    bucket: str | None = STAGING,
+    account: str | None = "123456789012",
+    action: str = "sns:Publish",
+    topic: str = TOPIC,
+) -> bool:
+    context = {"aws:SourceArn": bucket, "aws:SourceAccount": account}
+    given = {name: value for name, value in context.items() if value}
+    return is_allowed(Request(action, topic, Caller(service=service), given), [], TOPIC_POLICY)
+
+
+def test_the_staging_bucket_of_this_account_tells_the_topic() -> None:
+    assert publishes()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bucket": PUBLIC},
+        {"bucket": f"{STAGING}-2"},
+        {"bucket": None},
+        # The bucket's name, taken by somebody else after it was given up.
+        {"account": "210987654321"},
+        {"account": None},
+        {"service": "cloudfront.amazonaws.com"},
+        {"service": None},
+        {"action": "sns:Subscribe"},
+        {"topic": f"{TOPIC}-2"},
+    ],
+)
+def test_nobody_else_tells_the_topic_anything(change: dict[str, Any]) -> None:
+    assert not publishes(**change)
 
 
 STATEMENTS = [
@@ -255,7 +309,7 @@ def test_every_statement_has_an_id_of_its_own(name: str, document: Document) -> 
 @pytest.mark.parametrize(("name", "statement"), STATEMENTS)
 def test_no_statement_reaches_for_everything(name: str, statement: dict[str, Any]) -> None:
     for resource in list_resources(statement):
-        assert resource.startswith(("arn:aws:s3:::example-", DISTRIBUTION, STORE)), name
+        assert resource.startswith(("arn:aws:s3:::example-", DISTRIBUTION, STORE, TOPIC)), name
     if statement["Effect"] == "Allow":
         assert "*" not in json.dumps(statement["Action"]), name
         assert statement.get("Principal") != "*", name

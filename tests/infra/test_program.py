@@ -37,6 +37,7 @@ def runs() -> dict[str, Run]:
                 "certificateArn": None,
                 "auditors": None,
                 "waitForDeployment": False,
+                "notify": None,
             },
             "wrong": {"prefix": "Bad", "lagSeconds": "many"},
         }
@@ -75,6 +76,11 @@ def test_the_program_makes_these_resources_and_no_others(up: Run) -> None:
         "BucketLifecycleConfiguration": 2,
         "BucketPolicy": 2,
         "BucketObjectv2": 1,
+        "BucketNotification": 1,
+        "Notices": 1,
+        "Topic": 1,
+        "TopicPolicy": 1,
+        "TopicSubscription": 1,
         "GatedSite": 1,
         "KeyValueStore": 1,
         "Function": 1,
@@ -322,6 +328,60 @@ def test_each_role_trusts_those_whom_the_stack_names(up: Run) -> None:
         "url": f"https://{azure}",
         "clientIdLists": ["api://AzureADTokenExchange"],
     }
+
+
+def test_staging_tells_the_topic_of_events_and_the_topic_tells_whom_the_stack_names(up: Run) -> None:
+    topic = f"arn:aws:sns:eu-west-1:{ACCOUNT}:example-downloads-notices"
+    assert up.one("topic:Topic").inputs == {
+        "name": "example-downloads-notices",
+        "displayName": "example-downloads",
+    }
+    assert up.one("TopicSubscription").inputs == {
+        "topic": topic,
+        "protocol": "email",
+        "endpoint": "release-managers@example.org",
+    }
+    notification = up.one("BucketNotification")
+    assert notification.inputs["bucket"] == "example-downloads-staging"
+    told = {
+        each["id"]: (each["filterPrefix"], each.get("filterSuffix")) for each in notification.inputs["topics"]
+    }
+    assert told == {
+        **{
+            f"hand-over-{name}": (f"{name}/", "/SHA256SUMS")
+            for name in ("source", "windows", "pymanager", "macos")
+        },
+        "hold": ("_hold/", None),
+        "promotion-live": ("_state/promotions/", "/live.json"),
+        "promotion-done": ("_state/promotions/", "/done.json"),
+        "record": ("_state/records/", ".json"),
+        "withdrawal": ("_state/withdrawals/", None),
+    }
+    for each in notification.inputs["topics"]:
+        assert (each["topicArn"], each["events"]) == (topic, ["s3:ObjectCreated:*"])
+    # S3 tries the topic before it accepts it.
+    assert "notices-policy" in notification.depends_on
+
+
+def test_the_topics_policy_names_the_staging_bucket_and_the_account(up: Run) -> None:
+    policy = up.document("TopicPolicy", "notices-policy")
+    topic = up.one("TopicPolicy").inputs["arn"]
+
+    def publishes(bucket: str, account: str = ACCOUNT) -> bool:
+        context = {"aws:SourceArn": f"arn:aws:s3:::{bucket}", "aws:SourceAccount": account}
+        return is_allowed(
+            Request("sns:Publish", topic, Caller(service="s3.amazonaws.com"), context), [], policy
+        )
+
+    assert publishes("example-downloads-staging")
+    assert not publishes("example-downloads-public")
+    assert not publishes("example-downloads-staging", "210987654321")
+
+
+def test_nobody_is_told_anything_unless_the_stack_names_somebody(runs: dict[str, Run]) -> None:
+    kinds = {each.type.split(":")[-1] for each in runs["trial"].resources}
+    assert not kinds & {"Notices", "Topic", "TopicPolicy", "TopicSubscription", "BucketNotification"}
+    assert kinds >= {"Bucket", "Role"}
 
 
 def test_exports_are_these(up: Run) -> None:

@@ -17,8 +17,12 @@ MADE = Made(
 )
 
 
-def a_config(**changes: Any) -> StackConfig:
-    config = make_config({})
+NOTIFY = [{"protocol": "email", "endpoint": "people@example.org"}]
+NOTHING_AROUND: dict[str, Any] = {"listing": {}, "announce": {}, "outerCaches": [], "notify": []}
+
+
+def a_config(around: dict[str, Any] | None = None, **changes: Any) -> StackConfig:
+    config = make_config({**NOTHING_AROUND, **(around or {})})
     loaded = StackConfig.read(lambda key: config.get(f"{PROJECT}:{key}"), region=config["aws:region"])
     return replace(loaded, **changes)
 
@@ -38,6 +42,47 @@ def test_it_has_the_pinned_keys_and_no_others() -> None:
         "site": {"public_base_url": "https://downloads.example.org/", "cdn_url": "https://d1.example/"},
         "gate": {"lag_seconds": 60, "settle_seconds": 120, "error_ttl_seconds": 10},
     }
+
+
+@pytest.mark.parametrize(
+    ("around", "title", "table"),
+    [
+        ({"sigstoreTrustConfig": "trust/own.json"}, "sigstore", {"trust_config": "trust/own.json"}),
+        ({"records": "unsigned"}, "sigstore", {"records": "unsigned"}),
+        (
+            {"listing": {"kind": "python.org", "url": "https://www.example.org/"}},
+            "listing",
+            {"kind": "python.org", "url": "https://www.example.org/"},
+        ),
+        ({"listing": {"kind": "releases.json"}}, "listing", {"kind": "releases.json"}),
+        (
+            {"announce": {"discourseUrl": "https://d.example.org/", "discourseCategory": 23}},
+            "announce",
+            {"discourse_url": "https://d.example.org/", "discourse_category": 23},
+        ),
+        (
+            {"announce": {"webhookUrl": "https://w.example.org/x"}},
+            "announce",
+            {"webhook_url": "https://w.example.org/x"},
+        ),
+        (
+            {"outerCaches": ["https://www.example.org/", "https://b.example.org/ftp/"]},
+            "outer_cache",
+            [{"url_prefix": "https://www.example.org/"}, {"url_prefix": "https://b.example.org/ftp/"}],
+        ),
+    ],
+)
+def test_what_a_stack_says_about_its_surroundings_is_added(
+    around: dict[str, Any], title: str, table: object
+) -> None:
+    without = tomllib.loads(write_settings(a_config(), MADE))
+    assert title not in without
+    assert tomllib.loads(write_settings(a_config(around), MADE)) == {**without, title: table}
+
+
+@pytest.mark.parametrize("around", [{"records": "signed"}, {"notify": NOTIFY}])
+def test_what_the_publisher_need_not_know_is_not_in_it(around: dict[str, Any]) -> None:
+    assert write_settings(a_config(around), MADE) == write_settings(a_config(), MADE)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

@@ -314,4 +314,5 @@ def test_the_example_explains_values_that_exist() -> None:
     assert set(load_example()) <= {*SCHEMA, "aws:region"}
     assert not set(load_example()) & set(load_defaults()) - {
         "oidcProviders", "domainNames", "certificateArn", "auditors",
+        "listing", "announce", "outerCaches", "notify",
     }  # fmt: skip

@@ -15,7 +15,7 @@ from sandbox.cloud.maker import CannotMakeError, Cloud
 from sandbox.cloud.spelling import Clients, plain
 from sandbox.deploy import DEVIATIONS, ROOT, DeployError, Resource, deploy
 from sandbox.ministack import REGION
-from sandbox.site import AUDITOR, PREFIX, PUBLIC, RM, STAGING, Site, Timing, provision
+from sandbox.site import AUDITOR, PREFIX, PUBLIC, RM, STAGING, Site, Surroundings, Timing, provision
 from tests.sandbox.hands import Hands
 
 BUCKETS = (STAGING, PUBLIC)
@@ -193,12 +193,12 @@ def test_a_stack_that_the_program_refuses_is_told_with_its_words(site: Site) -> 
 def test_a_failure_is_not_passed_over_though_the_program_goes_on(site: Site, tmp_path: Path) -> None:
     (tmp_path / "__main__.py").write_text(
         "import pulumi\nimport pulumi_aws as aws\n\n"
-        "aws.sns.Topic('topic')\n"
+        "aws.sqs.Queue('queue')\n"
         "aws.s3.Bucket('bucket', bucket='some-bucket')\n"
         "pulumi.export('done', True)\n",
         "utf-8",
     )
-    with pytest.raises(DeployError, match=r"aws:sns/topic:Topic topic: .* a type that nothing here makes"):
+    with pytest.raises(DeployError, match=r"aws:sqs/queue:Queue queue: .* a type that nothing here makes"):
         deploy(site.server, {}, program=tmp_path)
 
 
@@ -208,7 +208,8 @@ def test_a_profile_that_names_a_role_as_the_sandbox_does_is_refused(site: Site, 
         (ROOT / "profiles" / "plain.toml").read_text("utf-8").replace("maintainer", RM), "utf-8"
     )
     with pytest.raises(DeployError, match="found a role called rm or auditor"):
-        provision(site.server, tmp_path, profile, trust=site.trust, proxy=site.proxy, timing=Timing())
+        around = Surroundings(site.trust, site.proxy, site.sigstore, site.login)
+        provision(site.server, tmp_path, profile, surroundings=around, timing=Timing())
 
 
 def a_resource(kind: str, inputs: dict[str, Any], existing: str | None = None) -> MockResourceArgs:
@@ -222,7 +223,7 @@ VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 @pytest.mark.parametrize(
     ("resource", "problem"),
     [
-        (a_resource("aws:sns/topic:Topic", {}), "found a type that nothing here makes"),
+        (a_resource("aws:sqs/queue:Queue", {}), "found a type that nothing here makes"),
         (
             a_resource(BUCKET, {"bucket": "some-bucket-a", "objectLockEnabled": True}),
             "found inputs that nothing here reads: objectLockEnabled",
@@ -242,7 +243,7 @@ VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 def test_what_is_not_provided_for_stops_the_deployment(
     root: Hands, resource: MockResourceArgs, problem: str
 ) -> None:
-    cloud = Cloud(Clients(root.s3, root.iam, root.cloudfront))
+    cloud = Cloud(Clients(root.s3, root.iam, root.cloudfront, sns=None))
     with pytest.raises(Exception, match=r"."):
         cloud.new_resource(resource)
     assert problem in cloud.failure
@@ -253,7 +254,7 @@ def test_what_is_not_provided_for_stops_the_deployment(
 
 
 def test_the_provider_answers_no_questions(root: Hands) -> None:
-    cloud = Cloud(Clients(root.s3, root.iam, root.cloudfront))
+    cloud = Cloud(Clients(root.s3, root.iam, root.cloudfront, sns=None))
     with pytest.raises(CannotMakeError, match="found a call of aws:index/getRegion:getRegion, expected none"):
         cloud.call(MockCallArgs("aws:index/getRegion:getRegion", {}, ""))
     assert cloud.failure

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from sandbox.cloud.access import ANY_STORE
-from sandbox.ministack import Credentials
+from sandbox.ministack import Credentials, local_config
 from sandbox.site import PUBLIC, RM, Site
 from tests.sandbox.hands import Hands
 
@@ -79,3 +79,25 @@ def test_the_statement_about_create_only_writes_is_deployed_and_denies_nothing(
     statements = json.loads(root.s3.get_bucket_policy(Bucket=PUBLIC)["Policy"])["Statement"]
     assert "NobodyOverwritesBlindly" in {statement["Sid"] for statement in statements}
     assert hands[RM].attempt("put", "public:python/blind") == "done"
+
+
+def test_nobody_is_asked_to_confirm_that_he_wants_e_mails(site: Site) -> None:
+    session: Any = site.server.root_session()
+    with closing(session.client("sns", endpoint_url=site.server.endpoint, config=local_config())) as sns:
+        topic = sns.create_topic(Name=f"topic-{secrets.token_hex(4)}")["TopicArn"]
+        sns.subscribe(TopicArn=topic, Protocol="email", Endpoint="somebody@example.org")
+        [held] = sns.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    # On AWS this is `PendingConfirmation` until a link in an e-mail was followed.
+    assert held["SubscriptionArn"].startswith(f"{topic}:")
+
+
+def test_filters_of_events_that_s3_refuses_are_taken(site: Site, root: Hands) -> None:
+    session: Any = site.server.root_session()
+    bucket = f"told-twice-{secrets.token_hex(4)}"
+    root.s3.create_bucket(Bucket=bucket)
+    with closing(session.client("sns", endpoint_url=site.server.endpoint, config=local_config())) as sns:
+        topic = sns.create_topic(Name=bucket)["TopicArn"]
+    twice: Any = {"TopicConfigurations": [{"TopicArn": topic, "Events": ["s3:ObjectCreated:*"]}] * 2}
+    root.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=twice)
+    held: Any = root.s3.get_bucket_notification_configuration(Bucket=bucket)
+    assert len(held["TopicConfigurations"]) == len(twice["TopicConfigurations"])
