@@ -1,12 +1,15 @@
 """The `--json` answer of each outcome: one object, its fields a contract with whoever automates."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from publisher.core.identity import Identity
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
+    Amended,
+    Attached,
     Declined,
     Fetched,
     GateRebuilt,
@@ -19,7 +22,9 @@ from publisher.outcomes import (
     Reported,
     Script,
     Shared,
+    SignedReleases,
     Uploaded,
+    Verified,
     Waited,
 )
 
@@ -56,7 +61,14 @@ def _write_plan(plan: Plan) -> Json:
         "plan": plan.digest,
         "promotion": plan.id,
         "releases": [
-            {"release": r.name, "commit": r.commit, "attempt": r.attempt, "number": r.number}
+            {
+                "release": r.name,
+                "commit": r.commit,
+                "attempt": r.attempt,
+                "number": r.number,
+                "identities": _write_identities(r.identities),
+                "record": r.record.key if r.record else None,
+            }
             for r in plan.releases
         ],
         "files": [{"key": f.key, "digest": f.digest, "size": f.size, "role": f.role} for f in plan.files],
@@ -148,6 +160,44 @@ def _write_waited(outcome: Waited) -> Json:
     }
 
 
+def _write_identities(identities: Iterable[Identity]) -> list[Json]:
+    return [{"name": identity.name, "issuer": identity.issuer} for identity in identities]
+
+
+def _write_signed(outcome: SignedReleases) -> Json:
+    return {
+        "releases": [
+            {
+                "release": found.release,
+                "signed": list(found.signed),
+                "already_signed": list(found.already),
+                "waiting": list(found.waiting),
+            }
+            for found in outcome.releases
+        ]
+    }
+
+
+def _write_verified(outcome: Verified) -> Json:
+    return {
+        "release": outcome.release,
+        "public": outcome.public,
+        "files": [{"key": file.key, "artifact": file.artifact, "by": file.by} for file in outcome.files],
+        "identities": _write_identities(outcome.identities),
+        "records": outcome.records,
+        "refusals": [write_refusal(refusal) for refusal in outcome.refusals],
+    }
+
+
+def _write_sidecar(outcome: Attached | Amended) -> Json:
+    return {
+        "release": outcome.release,
+        "key": outcome.key,
+        "digest": outcome.digest,
+        "changed": outcome.changed,
+    }
+
+
 def _write_script(outcome: Script) -> Json:
     return {"script": outcome.text}
 
@@ -172,6 +222,7 @@ def _write_release(status: ReleaseStatus) -> Json:
         "roles": [_write_role(role) for role in status.roles],
         "refusals": [write_refusal(refusal) for refusal in status.refusals],
         "streamed": list(status.streamed),
+        "identities": _write_identities(status.identities),
     }
 
 
@@ -212,6 +263,10 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Fetched: ("fetched", _write_fetched),
     Shared: ("shared", _write_shared),
     Waited: ("waited", _write_waited),
+    SignedReleases: ("signed", _write_signed),
+    Verified: ("verified", _write_verified),
+    Attached: ("attached", _write_sidecar),
+    Amended: ("amended", _write_sidecar),
     Reported: ("reported", _write_reported),
     Script: ("script", _write_script),
     GateRebuilt: ("rebuilt", _write_rebuilt),

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from publisher import __version__
-from publisher.commands import fetch, gate, hold, promote, share, status, upload, wait
+from publisher.commands import fetch, gate, hold, promote, share, sidecars, sign, status, upload, verify, wait
 from publisher.commands import open as open_command
 from publisher.completion import SHELLS, complete_role, make_script
 from publisher.core.decide import Decision
@@ -98,6 +98,7 @@ def publisher() -> None:
     The release manager:
       publisher open 3.14.0b3 --commit SHA
       publisher status 3.14.0b3
+      publisher sign 3.14.0b3
       publisher promote 3.14.0b3
     """  # noqa: D301
 
@@ -279,6 +280,61 @@ def unhold(*, release: str, role: str) -> Outcome:
 def status_(*, releases: tuple[str, ...], check: bool) -> Outcome:
     """Show how RELEASES stand and what to do next; without a name, all in progress."""
     return status.run(wire(), releases, check=check)
+
+
+@publisher.command("sign")
+@click.argument("releases", nargs=-1, required=True)
+@common
+def sign_(*, releases: tuple[str, ...]) -> Outcome:
+    """Sign every artifact of RELEASES that is handed over and has no valid signature yet, by its digest.
+
+    One login signs all: a token in SIGSTORE_IDENTITY_TOKEN, the surrounding CI's, or a browser. Signing
+    writes digests, identity and time into a public log. Run it again after an interruption: it signs what
+    is left.
+    """
+    return sign.run(wire(), releases)
+
+
+@publisher.command("verify")
+@click.argument("release")
+@click.option("--public", is_flag=True, help="Compare what is public with its records; needs no credentials.")
+@common
+def verify_(*, release: str, public: bool) -> Outcome:
+    """Verify the signatures and SBOMs of what is staged of RELEASE, as promote does; offline.
+
+    \b
+    publisher verify 3.14.0b3            what is staged: 0 if all is good, 3 if not
+    publisher verify 3.14.0b3 --public   download what is public, and compare it with the signed records
+    """  # noqa: D301
+    if not public:
+        return verify.run(wire(), release)
+    settings = _settings()
+    return verify.run_public(settings.visit(settings), release)
+
+
+@publisher.command("attach")
+@click.argument("release")
+@click.argument("file")
+@common
+def attach_(*, release: str, file: str) -> Outcome:
+    """Stage FILE, a sidecar of the release manager's such as Python-3.13.9.tgz.asc, once it is checked.
+
+    FILE has the name that it is to have in public.
+    """
+    return sidecars.run_attach(wire(), release, file)
+
+
+@publisher.command("amend")
+@click.argument("release")
+@click.argument("file")
+@click.option("--reason", required=True, help="Why it is repaired, on record.")
+@common
+def amend_(*, release: str, file: str, reason: str) -> Outcome:
+    """Repair a public sidecar of RELEASE with FILE, on record; never an artifact.
+
+    FILE has the name of the public sidecar. Run it again after an interruption: it finishes.
+    """
+    return sidecars.run_amend(wire(), release, file, reason)
 
 
 @publisher.command("promote")

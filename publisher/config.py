@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,8 +16,28 @@ _CURE = "correct the file; ops can export it again"
 
 
 @dataclass(frozen=True, slots=True)
+class ListingSite:
+    """Where releases are listed: in python.org's database at `url`, or in releases.json beside the files."""
+
+    kind: Literal["python.org", "releases.json"]
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnounceSite:
+    """Where releases are announced; secrets come from the environment."""
+
+    discourse_url: str | None = None
+    discourse_category: int | None = None
+    webhook_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
-    """The site that this publisher serves. `roles` names the roles that have credentials."""
+    """The site that this publisher serves. `roles` names the roles that have credentials.
+
+    `trust_config` says which Sigstore is trusted and used; None means the public one, as pinned here.
+    """
 
     profile: Path
     region: str
@@ -29,6 +49,11 @@ class Config:
     cdn_url: str
     times: Times
     roles: frozenset[str]
+    trust_config: Path | None = None
+    signed_records: bool = True
+    listing: ListingSite | None = None
+    announce: AnnounceSite = field(default_factory=AnnounceSite)
+    outer_caches: tuple[str, ...] = ()
 
 
 class _Table(BaseModel):
@@ -69,12 +94,48 @@ class _Gate(_Table):
         return self
 
 
+class _Sigstore(_Table):
+    trust_config: str | None = None
+    records: Literal["signed", "unsigned"] = "signed"
+
+
+class _Listing(_Table):
+    kind: Literal["python.org", "releases.json"]
+    url: Url | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.kind == "python.org") != (self.url is not None):
+            raise ValueError("expected a url for python.org, and none for releases.json")
+        return self
+
+
+class _Announce(_Table):
+    discourse_url: Url | None = None
+    discourse_category: int | None = None
+    webhook_url: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.discourse_url is None) != (self.discourse_category is None):
+            raise ValueError("expected discourse_url and discourse_category, or neither")
+        return self
+
+
+class _OuterCache(_Table):
+    url_prefix: Url
+
+
 class _ConfigFile(_Table):
     schema_: Literal[1] = Field(alias="schema")
     profile: str
     aws: _Aws
     site: _Site
     gate: _Gate
+    sigstore: _Sigstore = _Sigstore()
+    listing: _Listing | None = None
+    announce: _Announce = _Announce()
+    outer_cache: list[_OuterCache] = []
     roles: list[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]]
 
 
@@ -110,4 +171,11 @@ def load_config(path: Path) -> Config:
             error_ttl=tables.gate.error_ttl_seconds,
         ),
         roles=frozenset(tables.roles),
+        trust_config=path.parent / tables.sigstore.trust_config if tables.sigstore.trust_config else None,
+        signed_records=tables.sigstore.records == "signed",
+        listing=ListingSite(tables.listing.kind, tables.listing.url) if tables.listing else None,
+        announce=AnnounceSite(
+            tables.announce.discourse_url, tables.announce.discourse_category, tables.announce.webhook_url
+        ),
+        outer_caches=tuple(cache.url_prefix for cache in tables.outer_cache),
     )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from publisher.core.decide import Decision
+from publisher.core.digests import Digest
+from publisher.core.identity import Identity
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
 from publisher.core.share import Share
@@ -136,6 +138,71 @@ class Waited:
 
 
 @dataclass(frozen=True, slots=True)
+class SignedRelease:
+    """What of one release was signed now or had a signature, and what is `waiting` for its hand-over."""
+
+    release: str
+    signed: tuple[str, ...]
+    already: tuple[str, ...]
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignedReleases:
+    """What signing did, release by release."""
+
+    releases: tuple[SignedRelease, ...]
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedFile:
+    """A file that is good: a sidecar (of `artifact`, signed `by`), or a public file by its record."""
+
+    key: str
+    artifact: str | None
+    by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was verified: signatures of what is staged, or (`public`) public files against `records` of them.
+
+    `identities` are whose signatures count.
+    """
+
+    release: str
+    public: bool
+    files: tuple[VerifiedFile, ...]
+    identities: tuple[Identity, ...]
+    records: int
+    refusals: tuple[Refusal, ...]
+    status: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A sidecar is staged; `changed` tells whether this run put it there."""
+
+    release: str
+    key: str
+    digest: Digest
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """A public sidecar is what it should be; `changed` tells whether this run made it so."""
+
+    release: str
+    key: str
+    digest: Digest
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """The status of releases, and who holds the lease.
 
@@ -177,6 +244,10 @@ Outcome = (
     | Fetched
     | Shared
     | Waited
+    | SignedReleases
+    | Verified
+    | Attached
+    | Amended
     | Reported
     | GateRebuilt
     | Script

@@ -19,6 +19,8 @@ from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
 from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
+    Amended,
+    Attached,
     Declined,
     Fetched,
     GateRebuilt,
@@ -31,7 +33,9 @@ from publisher.outcomes import (
     Reported,
     Script,
     Shared,
+    SignedReleases,
     Uploaded,
+    Verified,
     Waited,
 )
 from publisher.progress import Progress
@@ -155,7 +159,10 @@ class Output:
         self.out.print(f"  plan      {plan.digest}")
         self.out.print(f"  promotion {plan.id}")
         for release in plan.releases:
-            self.out.print(f"  record    _state/records/{release.name}/{release.number}.json")
+            public = f", public as {release.record.key}" if release.record else ""
+            self.out.print(f"  record    _state/records/{release.name}/{release.number}.json{public}")
+            for identity in release.identities:
+                self.out.print(f"  verify    {release.name} by {clean(str(identity))}")
         self.out.print(f"  streamed  {format_size(outcome.streamed)} of artifacts through this machine")
 
     @_show.register
@@ -223,6 +230,40 @@ class Output:
         self.out.print(outcome.url)
 
     @_show.register
+    def _(self, outcome: SignedReleases) -> None:
+        for found in outcome.releases:
+            self.out.print(
+                f"{found.release}: {count_files(len(found.signed))} signed, {len(found.already)} before"
+            )
+            if found.waiting:
+                self.warn(f"not handed over yet, so not signed: {shorten(found.waiting)}")
+
+    @_show.register
+    def _(self, outcome: Verified) -> None:
+        if outcome.refusals:
+            self.out.print(f"{outcome.release}: not everything is good")
+            self._print_refusals(outcome.refusals, waivable=False)
+        if outcome.public:
+            self.out.print(
+                f"{outcome.release}: {count_files(len(outcome.files))} public as "
+                f"{outcome.records} signed records say"
+            )
+        else:
+            self.out.print(f"{outcome.release}: {count_files(len(outcome.files))} verified")
+        for identity in outcome.identities:
+            self.out.print(f"  signed by {clean(str(identity))}")
+
+    @_show.register
+    def _(self, outcome: Attached) -> None:
+        state = "is staged" if outcome.changed else "was staged already"
+        self.out.print(f"{outcome.key} {state}, sha256:{outcome.digest}")
+
+    @_show.register
+    def _(self, outcome: Amended) -> None:
+        state = "is amended" if outcome.changed else "was amended already"
+        self.out.print(f"{outcome.key} {state}, sha256:{outcome.digest}")
+
+    @_show.register
     def _(self, outcome: Waited) -> None:
         if not outcome.waiting:
             state = "is live" if outcome.live else f"is handed over by {', '.join(outcome.arrived)}"
@@ -268,7 +309,12 @@ class Output:
         for role in status.roles:
             self._show_role(role)
         if status.streamed:
-            self.warn(f"no whole-file digest in the store, so streamed once: {shorten(status.streamed)}")
+            self.warn(
+                "no whole-file digest in the store, or an OpenPGP signature to check, so streamed once: "
+                f"{shorten(status.streamed)}"
+            )
+        for identity in status.identities:
+            self.out.print(f"  signed by {clean(str(identity))}")
         self._print_refusals(status.refusals, waivable=True)
         if status.stage in {Stage.READY, Stage.PLANNED}:
             self.out.print(f"  next: publisher promote {status.release}")

@@ -56,6 +56,17 @@ class Bucket(Protocol):
         """
         ...
 
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`.
+
+        It needs no right on versions, which builders have not. `offset` has to be less than the size, but
+        for 0. Errors come while it is iterated, perhaps after some bytes.
+
+        Raises:
+            GoneError: The key has been written again since, or is gone.
+        """
+        ...
+
     def now(self) -> datetime:
         """Ask the store for its time."""
         ...
@@ -92,17 +103,6 @@ class Staging(Bucket, Protocol):
         """
         ...
 
-    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
-        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`.
-
-        It needs no right on versions, which builders have not. `offset` has to be less than the size, but
-        for 0. Errors come while it is iterated, perhaps after some bytes.
-
-        Raises:
-            GoneError: The key has been written again since, or is gone.
-        """
-        ...
-
     def sign_link(self, source: Version, seconds: int) -> str:
         """Sign a link by which anybody can download exactly this version; no request is made.
 
@@ -136,7 +136,6 @@ class Public(Bucket, Protocol):
             ConflictError: Something is there, or the source is not the pinned one: stores do not say which.
         """
         ...
-
 
     def create(self, key: str, data: bytes, delivery: Delivery) -> str:
         """Store a small object where there is none, and answer its ETag.
@@ -211,6 +210,14 @@ class Web(Protocol):
         """
         ...
 
+    def read(self, url: str) -> bytes | None:
+        """Download a small file whole; None where there is none (status 403, 404 or 410).
+
+        Raises:
+            EdgeError: It answered anything else but 200, was too large, or broke off.
+        """
+        ...
+
     def compute_digest(self, url: str) -> Digest:
         """Download a URL and compute the digest of what it serves.
 
@@ -265,7 +272,7 @@ class SigningService(Protocol):
     """Where the release manager logs in to sign."""
 
     def log_in(self) -> Signer:
-        """Get an identity token from the environment, the surrounding CI or a browser, and a certificate for it.
+        """Get an identity token from the environment, the CI or a browser, and a certificate for it.
 
         Raises:
             LoginError: Nobody is logged in.

@@ -1,15 +1,20 @@
 """The options that all commands share, and the world they lead to: the one place where adapters are wired."""
 
+import os
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from publisher import __version__
-from publisher.config import load_config
+from publisher.config import Config, load_config
+from publisher.core.profile import Profile
 from publisher.documents.profile import load_profile
 from publisher.output import Output
+from publisher.ports import OpenPgp, SigningService, Verifier
 from publisher.workflow.world import Site, Visitor, World
 
 _THREADS = 16
@@ -40,9 +45,10 @@ def connect(settings: Settings) -> World:
     from publisher.adapters.web import Web
 
     config = load_config(Path(settings.config))
+    profile = load_profile(config.profile)
     client = s3.make_client(config.region, _THREADS)
     return World(
-        profile=load_profile(config.profile),
+        profile=profile,
         provisioned=config.roles,
         staging=s3.S3Staging(client, config.staging_bucket),
         public=s3.S3Public(client, config.public_bucket, config.staging_bucket),
@@ -50,6 +56,9 @@ def connect(settings: Settings) -> World:
         gate=kvs.KeyValueStore(kvs.make_client(config.region), config.kvs_arn),
         cdn=cloudfront.CloudFront(cloudfront.make_client(config.region), config.distribution_id),
         web=Web(_THREADS, f"publish-gate/{__version__}"),
+        verifier=_find_verifier(config),
+        signing=_find_signing(config),
+        openpgp=_find_openpgp(config, profile),
         parallel=Threads(_THREADS),
         new_id=lambda: secrets.token_hex(16),
         sleep=time.sleep,
@@ -57,6 +66,7 @@ def connect(settings: Settings) -> World:
         observer=settings.make_output(),
         site=Site(config.cdn_url, config.public_base_url),
         times=config.times,
+        signed_records=config.signed_records,
     )
 
 
@@ -69,9 +79,41 @@ def visit(settings: Settings) -> Visitor:
     return Visitor(
         profile=load_profile(config.profile),
         web=Web(_THREADS, f"publish-gate/{__version__}"),
+        verifier=_find_verifier(config),
         parallel=Threads(_THREADS),
         sleep=time.sleep,
         monotonic=time.monotonic,
         observer=settings.make_output(),
         site=Site(config.cdn_url, config.public_base_url),
+        signed_records=config.signed_records,
     )
+
+
+def _find_verifier(config: Config) -> Callable[[], Verifier]:
+    @cache
+    def make() -> Verifier:
+        from publisher.adapters.sigstore import SigstoreVerifier, load_trust
+
+        return SigstoreVerifier(load_trust(config.trust_config))
+
+    return make
+
+
+def _find_signing(config: Config) -> Callable[[], SigningService]:
+    @cache
+    def make() -> SigningService:
+        from publisher.adapters.sigstore import SigstoreSigning, load_trust
+
+        return SigstoreSigning(load_trust(config.trust_config), os.environ, interactive=sys.stdin.isatty())
+
+    return make
+
+
+def _find_openpgp(config: Config, profile: Profile) -> Callable[[], OpenPgp]:
+    @cache
+    def make() -> OpenPgp:
+        from publisher.adapters.openpgp import SequoiaOpenPgp
+
+        return SequoiaOpenPgp(config.profile.parent / profile.keyring if profile.keyring else None)
+
+    return make

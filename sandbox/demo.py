@@ -24,8 +24,9 @@ from sandbox.figures import (
     measure_stale,
 )
 from sandbox.ministack import Ministack, local_config
+from sandbox.proofs import measure_verifying
 from sandbox.running import Sandbox, run_sandbox
-from sandbox.sample import RELEASE, SampleFile, read_inventory, write_files
+from sandbox.sample import RELEASE, SampleFile, count_signatures, read_inventory, write_files, write_sbom
 from sandbox.site import PUBLIC, RM, STAGING, Timing
 from sandbox.stage import Result, Stage, StoryError
 from sandbox.watch import Watch, watch
@@ -37,9 +38,11 @@ FIGURES = ROOT / "build" / "demo.json"
 FIRST = "1f5d0a1c9e7b3d2a4c6e8f0b1d3a5c7e9f1b2d4a"
 SECOND = "9c2e4f6a8b0d1c3e5f7a9b1d2c4e6f8a0b3d5c7e"
 INSTALLER = "python/3.14.0/python-3.14.0b3-amd64.exe"
-LATE = "python/3.14.0/python-3.14.0b3-amd64.zip.spdx.json"
+LATE = "python/3.14.0/python-3.14.0b3-amd64.zip"
+SIGNATURES = (".sigstore", ".sig", ".crt")
 EARLY = ("source", "windows", "macos")
 PROMOTE = ["promote", RELEASE, "--yes"]
+PROMOTIONS = 2
 
 
 def main() -> int:
@@ -77,9 +80,11 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
     with watch(sandbox.urls, sets, folder) as seen:
         refused = _stage_and_refuse(stage, folder, inventory)
         _respin(stage, folder, inventory)
+        signed = _sign(stage)
         promoted = _promote(stage, folder)
         writes = _promote_again(stage, sandbox.site.server)
         _add_late_file(stage, folder)
+        verified = _verify_public(stage)
     sent, answered = read_live(folder / "gate")[0]
     faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
@@ -98,8 +103,11 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         artifact_bytes_through_publisher=answer["artifact_bytes_through_publisher"],
         second_run_writes=writes,
         digests_verified=_verify(sandbox.site.server, folder / "second", inventory),
+        signed=signed,
+        verify_cpu_s=round(measure_verifying(sandbox.site, PROFILE, RELEASE), 3),
+        record_verified=verified,
     )
-    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory))], seen)
+    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory), count_signatures())], seen)
     return figures
 
 
@@ -129,11 +137,30 @@ def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None
     stage.run_together([(role, _upload("second", role, SECOND)) for role in EARLY], show=2)
     _upload_by_hand(stage, folder)
     stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
-    stage.run(RM, ["publisher", "status", RELEASE, "--check"], show=20)
+
+
+def _sign(stage: Stage) -> int:
+    """Sign what is to be signed, once, and verify it; give the number of signature files."""
+    stage.tell("The release manager signs, by digest, with one login; then everything is in place.")
+    signed = json.loads(stage.run(RM, ["publisher", "sign", RELEASE, "--json"], show=0).out)
+    artifacts = signed["releases"][0]["signed"]
+    stage.note(f"{'':12}{len(artifacts)} artifacts have a bundle in the transparency log now")
+    stage.run(RM, ["publisher", "sign", RELEASE])
+    verified = json.loads(stage.run(RM, ["publisher", "verify", RELEASE, "--json"], show=0).out)
+    stage.run(RM, ["publisher", "status", RELEASE, "--check"], show=24)
+    return sum(file["key"].endswith(SIGNATURES) for file in verified["files"])
+
+
+def _verify_public(stage: Stage) -> bool:
+    """Verify, as anybody can, what is public by the signed records."""
+    stage.tell("Anybody can verify what is public against the signed records, through the CDN.")
+    answer = json.loads(stage.run("qa", ["publisher", "verify", RELEASE, "--public", "--json"], show=0).out)
+    stage.note(f"{'':12}{len(answer['files'])} files are what {answer['records']} signed records say")
+    return not answer["refusals"] and answer["records"] == PROMOTIONS
 
 
 def _promote(stage: Stage, folder: Path) -> Result:
-    stage.tell("Everything is in place. One command makes it public: copy, list, then one key.")
+    stage.tell("One command makes it public: copy, list, then one key.")
     promoted = stage.run_live(RM, [*_witness(folder), *PROMOTE, "--json"])
     answer = json.loads(promoted.out)
     stage.note(
@@ -151,8 +178,7 @@ def _promote_again(stage: Stage, server: Ministack) -> int:
 
 def _add_late_file(stage: Stage, folder: Path) -> None:
     stage.tell("A late file of the live release: the same command adds it, and hides nothing.")
-    late = folder / "second" / "pymanager" / LATE
-    late.write_text('{"spdxVersion": "SPDX-2.3", "name": "late"}\n', "utf-8")
+    write_sbom(folder / "second" / "pymanager" / LATE)
     stage.run("pymanager", _upload("second", "pymanager", SECOND), show=2)
     stage.run(RM, [*_witness(folder), *PROMOTE])
 

@@ -13,7 +13,8 @@ class Figures:
     `early_hits` are answers of 200 that had ended before go-live was sent. `exposure_ms` is the time from the
     first to the last canonical URL seen public, at the edge where that took longest; pollers that sweep in
     `exposure_floor_ms` cannot see less. `stale_after_live_ms` is how long after go-live an edge still
-    answered a miss. `to_public_s` is the time from the command to go-live.
+    answered a miss. `to_public_s` is the time from the command to go-live. `signed` counts signature files,
+    `verify_cpu_s` is what verifying all bundles took of the processor.
     """
 
     release: str
@@ -30,12 +31,17 @@ class Figures:
     artifact_bytes_through_publisher: int
     second_run_writes: int
     digests_verified: int
+    signed: int
+    verify_cpu_s: float
+    record_verified: bool
 
-    def find_faults(self, expected_objects: int) -> list[str]:
-        """Name the figures that break an invariant."""
+    def find_faults(self, delivered: int, signatures: int) -> list[str]:
+        """Name the figures that break an invariant; so many files were delivered, and are to be signed."""
         wanted = {
-            "objects": expected_objects,
-            "digests_verified": expected_objects,
+            "objects": delivered + signatures,
+            "digests_verified": delivered,
+            "signed": signatures,
+            "record_verified": True,
             "early_hits": 0,
             "artifact_bytes_through_publisher": 0,
             "second_run_writes": 0,

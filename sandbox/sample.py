@@ -29,6 +29,11 @@ def read_inventory() -> tuple[SampleFile, ...]:
     return tuple(file for file in _parse(INVENTORY.read_text("utf-8").splitlines()) if file.role != "rm")
 
 
+def count_signatures() -> int:
+    """Count the signature files that the release manager makes."""
+    return sum(file.role == "rm" for file in _parse(INVENTORY.read_text("utf-8").splitlines()))
+
+
 def write_files(folder: Path, files: Iterable[SampleFile], commit: str) -> None:
     """Write `files` under `folder` at their public keys, with bytes that depend on `commit`.
 
@@ -40,6 +45,11 @@ def write_files(folder: Path, files: Iterable[SampleFile], commit: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         artifact = path.with_name(path.name.removesuffix(_SBOM))
         path.write_bytes(_make_sbom(artifact) if file.key.endswith(_SBOM) else _make_bytes(file, commit))
+
+
+def write_sbom(artifact: Path) -> None:
+    """Write the SBOM of an artifact beside it."""
+    artifact.with_name(artifact.name + _SBOM).write_bytes(_make_sbom(artifact))
 
 
 def _parse(lines: Iterable[str]) -> Iterator[SampleFile]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from publisher.core.identity import Identity
 from publisher.core.profile import Duty, Profile, Role
 from publisher.documents.profile import load_profile
 from sandbox.certificate import make_certificate
 from sandbox.deploy import DeployError, Deployment, deploy
 from sandbox.kvs_proxy import HOST, run_kvs_proxy
 from sandbox.ministack import REGION, Credentials, Ministack, local_config, open_session, run_ministack
+from sandbox.sigstore import RELEASE_MANAGER, LocalSigstore, Login, run_sigstore
 
 PREFIX = "sandbox"
 STAGING = f"{PREFIX}-staging"
@@ -21,6 +23,7 @@ PUBLIC = f"{PREFIX}-public"
 RM = "rm"
 AUDITOR = "auditor"
 KVS_ENDPOINT = f"https://{HOST}"
+TRUST_CONFIG = "sigstore.json"
 SESSION_SECONDS = 12 * 3600
 """How long the sessions of the roles last: a day's work with a sandbox that is left running."""
 
@@ -60,17 +63,30 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a site needs besides AWS: the certificate to trust, the way to the KeyValueStore, a Sigstore."""
+
+    trust: Path
+    proxy: str
+    sigstore: LocalSigstore
+    login: Login
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """A provisioned site. `config` is its publisher.toml; `credentials` are sessions, by role.
 
     `endpoint` speaks TLS with the certificate in `trust`. `proxy` leads to the KeyValueStore. `users` are who
-    opened the sessions, and `edge` is the CDN's own plumbing, which reads what was deployed.
+    opened the sessions, and `edge` is the CDN's own plumbing, which reads what was deployed. `login` is who
+    the release manager is to Sigstore.
     """
 
     server: Ministack = field(repr=False)
     endpoint: str
     trust: Path
     proxy: str
+    sigstore: LocalSigstore = field(repr=False)
+    login: Login
     config: Path
     deployment: Deployment = field(repr=False)
     users: Mapping[str, Credentials] = field(repr=False)
@@ -103,8 +119,13 @@ class Site:
             "AWS_ACCESS_KEY_ID": credentials.access_key_id,
             "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
             "AWS_SESSION_TOKEN": credentials.token or "",
+            **({"SIGSTORE_IDENTITY_TOKEN": self.make_token()} if role == RM else {}),
             **self.surroundings(),
         }
+
+    def make_token(self) -> str:
+        """Make the identity token of a release manager who is logged in for the day."""
+        return self.sigstore.make_token(self.login.name, self.login.issuer, lifetime=SESSION_SECONDS)
 
     def surroundings(self) -> dict[str, str]:
         """Give what a process needs in its environment whoever it acts as; nothing in it is secret."""
@@ -153,11 +174,30 @@ def run_site(folder: Path, profile: Path, timing: Timing = Timing()) -> Generato
         server = stack.enter_context(run_ministack(certificate=certificate))
         port = urlsplit(server.secure_endpoint).port or 0
         proxy = stack.enter_context(run_kvs_proxy(port))
-        yield provision(server, folder, profile, trust=certificate.file, proxy=proxy, timing=timing)
+        login = find_login(load_profile(profile))
+        sigstore = stack.enter_context(run_sigstore(login=login))
+        yield provision(
+            server,
+            folder,
+            profile,
+            surroundings=Surroundings(certificate.file, proxy, sigstore, login),
+            timing=timing,
+        )
+
+
+def find_login(rules: Profile) -> Login:
+    """Choose who the release manager is: who may sign the releases of the profile's last series but one.
+
+    The last series is often still in the making. Where nobody may sign, anybody will do.
+    """
+    accepted = rules.accepted
+    named = [*accepted.series.values()][-2:] or [accepted.everywhere]
+    identities: tuple[Identity, ...] = named[0]
+    return Login(identities[0].name, identities[0].issuer) if identities else RELEASE_MANAGER
 
 
 def provision(
-    server: Ministack, folder: Path, profile: Path, *, trust: Path, proxy: str, timing: Timing
+    server: Ministack, folder: Path, profile: Path, *, surroundings: Surroundings, timing: Timing
 ) -> Site:
     """Deploy the program for `profile`, open the sessions, and write publisher.toml into `folder`.
 
@@ -165,8 +205,7 @@ def provision(
         server: Must have a secure endpoint: the buckets refuse what comes in the clear.
         folder: Where publisher.toml and a copy of the profile go.
         profile: The project's rules.
-        trust: The server's certificate.
-        proxy: The URL of the way to the KeyValueStore.
+        surroundings: What the site needs besides AWS.
         timing: The gate's times.
 
     Raises:
@@ -181,10 +220,25 @@ def provision(
     users = {name: server.new_user(f"{PREFIX}-{name}-user", _MAY_ASK) for name in names}
     deployment = deploy(server, _write_stack(rules, users, timing))
     shutil.copy(profile, folder / "profile.toml")
+    if rules.keyring:
+        shutil.copy(profile.parent / rules.keyring, folder / rules.keyring)
+    surroundings.sigstore.write_trust_config(folder / TRUST_CONFIG)
     config = folder / "publisher.toml"
     config.write_text(deployment.outputs["publisherToml"], "utf-8")
     edge = server.new_user(f"{PREFIX}-edge", _MAY_SEE_THE_CDN)
-    site = Site(server, server.secure_endpoint, trust, proxy, config, deployment, users, edge, {})
+    site = Site(
+        server=server,
+        endpoint=server.secure_endpoint,
+        trust=surroundings.trust,
+        proxy=surroundings.proxy,
+        sigstore=surroundings.sigstore,
+        login=surroundings.login,
+        config=config,
+        deployment=deployment,
+        users=users,
+        edge=edge,
+        credentials={},
+    )
     return replace(site, credentials={name: site.assume(name) for name in names})
 
 
@@ -218,7 +272,15 @@ def _write_stack(rules: Profile, users: Mapping[str, Credentials], timing: Timin
         "settleSeconds": timing.settle,
         "errorTtlSeconds": timing.error_ttl,
         "enforceCreateOnly": True,
+        "sigstoreTrustConfig": TRUST_CONFIG,
+        **({} if _names_somebody(rules) else {"records": "unsigned"}),
     }
+
+
+def _names_somebody(rules: Profile) -> bool:
+    """Tell whether a profile says whose signatures count; without that, records cannot be signed."""
+    accepted = rules.accepted
+    return bool(accepted.everywhere or accepted.series or accepted.records)
 
 
 def _list_folders(rules: Profile) -> set[str]:

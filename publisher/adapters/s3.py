@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import boto3
 from botocore.config import Config
@@ -41,6 +41,20 @@ class _Which(TypedDict, total=False):
 
 class _From(TypedDict, total=False):
     Range: str
+
+
+class _Served(TypedDict):
+    ChecksumAlgorithm: Literal["SHA256"]
+    ContentType: str
+    CacheControl: str
+
+
+def _serve(delivery: Delivery) -> _Served:
+    return {
+        "ChecksumAlgorithm": "SHA256",
+        "ContentType": delivery.content_type,
+        "CacheControl": delivery.cache_control,
+    }
 
 
 def make_client(region: str, connections: int) -> "S3Client":
@@ -90,6 +104,21 @@ class S3Bucket:
         if version.version_id != "null":
             self._digests[version] = Digest(digest.hexdigest())
         return Digest(digest.hexdigest())
+
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`."""
+        part: _From = {"Range": f"bytes={offset}-"} if offset else {}
+        try:
+            with self._translate(f"read {source.key}"):
+                answer = self._client.get_object(
+                    Bucket=self.name, Key=source.key, IfMatch=source.etag, **part
+                )
+                with closing(answer["Body"]) as body:
+                    if offset and not answer.get("ContentRange", "").startswith(f"bytes {offset}-"):
+                        raise StoreError(f"{self.name} does not answer with the rest of {source.key}")
+                    yield from body.iter_chunks(_CHUNK)
+        except ConflictError as error:
+            raise GoneError(f"{source.key} has been written again meanwhile", "run again") from error
 
     def now(self) -> datetime:
         """Ask the store for its time."""
@@ -174,21 +203,6 @@ class S3Staging(S3Bucket):
             # S3 answers 404, not 412, when there is nothing to compare the ETag with.
             raise ConflictError(str(error)) from error
 
-    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
-        """Read a key from byte `offset` on, as long as its current version has the ETag of `source`."""
-        part: _From = {"Range": f"bytes={offset}-"} if offset else {}
-        try:
-            with self._translate(f"read {source.key}"):
-                answer = self._client.get_object(
-                    Bucket=self.name, Key=source.key, IfMatch=source.etag, **part
-                )
-                with closing(answer["Body"]) as body:
-                    if offset and not answer.get("ContentRange", "").startswith(f"bytes {offset}-"):
-                        raise StoreError(f"{self.name} does not answer with the rest of {source.key}")
-                    yield from body.iter_chunks(_CHUNK)
-        except ConflictError as error:
-            raise GoneError(f"{source.key} has been written again meanwhile", "run again") from error
-
     def sign_link(self, source: Version, seconds: int) -> str:
         """Sign a link by which anybody can download exactly this version; no request is made."""
         with self._translate(f"sign a link to {source.key}"):
@@ -216,6 +230,24 @@ class S3Public(S3Bucket):
     def place(self, source: Version, key: str, delivery: Delivery) -> Copied:
         """Copy a pending version of this bucket to `key`, which must not exist."""
         return self._copy(self.name, source, key, delivery, {"IfNoneMatch": "*"})
+
+    def create(self, key: str, data: bytes, delivery: Delivery) -> str:
+        """Store a small object where there is none, and answer its ETag."""
+        with self._translate(f"create {key}"):
+            return self._client.put_object(
+                Bucket=self.name, Key=key, Body=data, IfNoneMatch="*", **_serve(delivery)
+            )["ETag"]
+
+    def replace(self, key: str, data: bytes, delivery: Delivery, etag: str) -> str:
+        """Store a small object over the version with `etag`, and answer the new ETag."""
+        try:
+            with self._translate(f"replace {key}"):
+                return self._client.put_object(
+                    Bucket=self.name, Key=key, Body=data, IfMatch=etag, **_serve(delivery)
+                )["ETag"]
+        except GoneError as error:
+            # S3 answers 404, not 412, when there is nothing to compare the ETag with.
+            raise ConflictError(str(error)) from error
 
     def _copy(
         self, bucket: str, source: Version, key: str, delivery: Delivery, condition: _Condition

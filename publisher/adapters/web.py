@@ -4,13 +4,18 @@ import hashlib
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
 from publisher.core.digests import Digest
 from publisher.errors import EdgeError
 from publisher.ports import Seen
 
+MAX_SMALL_BYTES = 16 * 1024**2
+"""The most that is read into memory at once."""
+
 _CHUNK = 1024**2
+_ABSENT = frozenset({403, 404, 410})
 _SECONDS = (10.0, 60.0)
 """How long to wait for a connection, and for each next byte of an answer."""
 
@@ -47,6 +52,26 @@ class Web:
             raise EdgeError(f"no answer from {url}: {error}") from error
         length = answer.headers.get("Content-Length", "")
         return Seen(answer.status_code, int(length) if length.isdigit() else None, answer.headers.get("ETag"))
+
+    def read(self, url: str) -> bytes | None:
+        """Download a small file whole; None where there is none."""
+        try:
+            with self._session.get(url, timeout=self._timeouts, allow_redirects=False, stream=True) as answer:
+                if answer.status_code in _ABSENT:
+                    return None
+                if answer.status_code != requests.codes.ok:
+                    raise EdgeError(f"{url} answered {answer.status_code}")
+                data = bytearray()
+                # To the end: a single read does not notice that an answer was cut short.
+                for chunk in answer.raw.stream(_CHUNK, decode_content=False):
+                    data += chunk
+                    if len(data) > MAX_SMALL_BYTES:
+                        break
+        except (requests.RequestException, HTTPError) as error:
+            raise EdgeError(f"{url} broke off: {error}") from error
+        if len(data) > MAX_SMALL_BYTES:
+            raise EdgeError(f"{url} has more than {MAX_SMALL_BYTES:,} bytes, a small file was expected")
+        return bytes(data)
 
     def compute_digest(self, url: str) -> Digest:
         """Download a URL and compute the digest of what it serves."""

@@ -6,7 +6,7 @@ from functools import partial
 
 from publisher.core import decide
 from publisher.core.decide import Author, Decision, NothingToDo, plan_promotion
-from publisher.core.gate import drop_paths, find_gated
+from publisher.core.gate import drop_paths
 from publisher.core.plan import Plan, find_plan
 from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
@@ -14,15 +14,17 @@ from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
 from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
+from publisher.ports import Signer
+from publisher.workflow.finishing import Held, complete, finish, read_live
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
+from publisher.workflow.records import log_in_to_finish, needs_login, refuse_recorder
 from publisher.workflow.releases import parse_releases, suggest_opened, suggest_release
-from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, FINISHED, GO_LIVE, RESUME, Run, Step, run_steps
+from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, FINISHED, GO_LIVE, Run, run_steps
 from publisher.workflow.world import World
 
 Confirm = Callable[[Decision], bool]
-Held = tuple[LeaseHolder, GateKeeper]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,18 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     with suggest_release(world, *request.releases):
         releases = parse_releases(world.profile, request.releases)
     # Before anything is gathered: finishing needs neither staging nor profile, and must not wait for them.
-    live = tuple(promotion.plan.id for promotion in _read_live(world, request.releases))
+    live = tuple(promotion.plan.id for promotion in read_live(world, request.releases))
     if not live:
         return _decide(world, request, releases, confirm, begun)
     if request.dry_run:
         return Planned(None, live, request.releases)
-    who = world.caller.who()
+    signers = {
+        promotion.plan.id: log_in_to_finish(world, promotion.plan)
+        for promotion in read_live(world, request.releases)
+    }
     with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
-        _finish(world, held, request, who, begun)
+        for promotion in read_live(world, request.releases):
+            finish(world, held, promotion.plan, signers.get(promotion.plan.id), begun, deep=request.deep)
     try:
         # What was waived for the finished promotion need not be waived for what is left.
         request = replace(request, waivers=_find_needed(world, request, releases))
@@ -126,8 +132,13 @@ def _decide(
         return Planned(decision, (), request.releases)
     if not confirm(decision):
         return Declined()
+    # Before anything is public, and before the lease: a browser waits for a person.
+    signer = world.signing().log_in() if needs_login(world, decision.plan) else None
+    refusals = refuse_recorder(decision.plan, signer) if signer else ()
+    if refusals:
+        return Refused(refusals)
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
-        return _promote(world, held, request, releases, decision, begun)
+        return _promote(world, held, request, releases, decision, signer, begun)
 
 
 def _promote(
@@ -136,6 +147,7 @@ def _promote(
     request: PromoteRequest,
     releases: tuple[Release, ...],
     shown: Decision,
+    signer: Signer | None,
     begun: list[Run],
 ) -> Outcome:
     """Decide again now that nobody else can promote, and go through with exactly what was shown.
@@ -155,36 +167,15 @@ def _promote(
     if moved:
         return Refused(tuple(_refuse_moved(key) for key in moved))
     plan = _store_plan(world, *held, decision.plan, snapshot)
-    run = Run(world, *held, plan, author.who, deep=request.deep)
+    run = Run(world, *held, plan, author.who, signer, deep=request.deep)
     begun.append(run)
     try:
         run_steps(run, BEFORE_LIVE)
     except MovedError as error:
         return Refused(tuple(_refuse_moved(key) for key in error.keys))
-    _complete(run, AFTER_LIVE)
+    complete(run, AFTER_LIVE)
     streamed = decision.streamed + run.streamed
     return Promoted(run.plan, (), decision.skipped, streamed)
-
-
-def _finish(world: World, held: Held, request: PromoteRequest, who: str, begun: list[Run]) -> None:
-    """Finish from the plans alone: staging may have expired and the profile may have changed since."""
-    for promotion in _read_live(world, request.releases):
-        run = Run(world, *held, promotion.plan, who, deep=request.deep, step=RESUME[0].name)
-        begun.append(run)
-        _complete(run, RESUME)
-        run.step = FINISHED
-
-
-def _complete(run: Run, steps: Iterable[Step]) -> None:
-    """Do what is left of a live promotion; whatever goes wrong now, something is public."""
-    try:
-        run_steps(run, steps)
-    except Exception as error:
-        cure = error.next_step if isinstance(error, PublisherError) else ""
-        raise UnfinishedError(
-            f"promotion {run.plan.id} is live and not finished: {error}",
-            cure or "run the same command again",
-        ) from error
 
 
 def _store_plan(world: World, lease: LeaseHolder, keeper: GateKeeper, plan: Plan, snapshot: Snapshot) -> Plan:
@@ -206,11 +197,6 @@ def _store_plan(world: World, lease: LeaseHolder, keeper: GateKeeper, plan: Plan
     lease.check()
     world.state.write_plan(plan)
     return plan
-
-
-def _read_live(world: World, releases: Iterable[str]) -> list[Unfinished]:
-    gated = find_gated(world.gate.read_entries())
-    return select_live(world.state.read_unfinished(gated), releases)
 
 
 def _find_live(snapshot: Snapshot, releases: Iterable[Release]) -> list[Unfinished]:

@@ -1,6 +1,6 @@
 """`publisher upload`: a builder stages what it built and, when it is complete, says so."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from publisher.core import sums
@@ -9,8 +9,10 @@ from publisher.core.digests import Digest, of_bytes
 from publisher.core.mapping import map_names
 from publisher.core.profile import Duty
 from publisher.core.refusals import Refusal
+from publisher.core.signatures import refuse_identity
 from publisher.errors import StoppedError, UsageError
 from publisher.outcomes import Outcome, Refused, Uploaded
+from publisher.ports import Signer
 from publisher.workflow.files import LocalFile, find_files, hash_file
 from publisher.workflow.releases import check_commit, check_role, parse_release
 from publisher.workflow.staged import is_hand_over
@@ -44,34 +46,42 @@ def run(world: World, request: UploadRequest) -> Outcome:
 
     Raises:
         UsageError: Release, role, paths or commit cannot be meant; nothing was written.
+        LoginError: The profile asks for a signed hand-over, and nobody is logged in; nothing was written.
     """
     release = parse_release(world.profile, request.release)
     if check_role(world.profile, request.role).duty is Duty.TESTS:
         raise UsageError(f"{request.role} tests and delivers nothing", "use the role that built the files")
     files, own = _split(find_files(request.paths))
-    if not files:
-        raise UsageError("found only the hand-over's own files, expected artifacts", "check the paths")
     commit = _find_commit(world, request, own)
+    signers = world.profile.roles[request.role].signers if request.complete else ()
     expected = world.profile.expect(release)
     mapped = map_names(files, request.role, expected, {name: str(file.path) for name, file in files.items()})
     prefix = f"{request.role}/{request.release}/"
     present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
     staged = {key for key in present if not is_hand_over(key)}
     leftover = sorted(staged - set(mapped.keys.values()))
-    refusals = [*mapped.refusals, *_refuse_sizes(files)]
-    if request.complete and not request.prune:
-        refusals += [_refuse_leftover(key) for key in leftover]
-    if request.complete and commit is None and sums.COMMIT_NAME in present:
-        refusals.append(_refuse_commit(prefix))
+    refusals = [
+        *mapped.refusals,
+        *_refuse_sizes(files),
+        *_refuse_old(request, prefix, leftover, present, commit),
+    ]
     if refusals:
         return Refused(tuple(refusals), waivable=False)
+    # Before anything is uploaded: without a login there would be no hand-over in the end.
+    signer = world.signing().log_in() if signers else None
+    strangers = tuple(refuse_identity(signers, request.release, signer.identity)) if signer else ()
+    if strangers:
+        return Refused(strangers, waivable=False)
     world.observer.step("hash", f"{len(files)} files")
     items = world.parallel.map(lambda name: _read(mapped.keys[name], files[name]), files)
     pruned = leftover if request.prune else []
     there: list[str] = []
     try:
         uploaded = _upload(world, prefix, items, staged, there)
-        _conclude(world, prefix, items, pruned, commit, complete=request.complete)
+        for key in pruned:
+            world.staging.mark_deleted(prefix + key)
+        if request.complete:
+            _hand_over(world, prefix, items, commit, signer)
     except KeyboardInterrupt:
         raise StoppedError(
             f"interrupted: {len(there)} of {len(items)} files are staged, and not handed over by this run"
@@ -95,10 +105,10 @@ def run(world: World, request: UploadRequest) -> Outcome:
 def _split(found: Mapping[str, LocalFile]) -> tuple[dict[str, LocalFile], dict[str, LocalFile]]:
     """Part the hand-over's own files, which are no artifacts, from the rest."""
     names = {sums.NAME, sums.COMMIT_NAME}
-    return (
-        {name: file for name, file in found.items() if name not in names},
-        {name: file for name, file in found.items() if name in names},
-    )
+    files = {name: file for name, file in found.items() if name not in names}
+    if not files:
+        raise UsageError("found only the hand-over's own files, expected artifacts", "check the paths")
+    return files, {name: file for name, file in found.items() if name in names}
 
 
 def _find_commit(world: World, request: UploadRequest, own: Mapping[str, LocalFile]) -> str | None:
@@ -143,22 +153,19 @@ def _upload(world: World, prefix: str, items: list[_Item], staged: set[str], the
         world.observer.finish()
 
 
-def _conclude(
-    world: World, prefix: str, items: list[_Item], pruned: list[str], commit: str | None, *, complete: bool
+def _hand_over(
+    world: World, prefix: str, items: list[_Item], commit: str | None, signer: Signer | None
 ) -> None:
-    for key in pruned:
-        world.staging.mark_deleted(prefix + key)
-    if complete:
-        _hand_over(world, prefix, items, commit)
-
-
-def _hand_over(world: World, prefix: str, items: list[_Item], commit: str | None) -> None:
+    """Write what says that these are all the files: SHA256SUMS last, after its signature if there is one."""
     digests = {item.key: item.digest for item in items}
     if commit:
         text = f"{commit}\n".encode()
         world.staging.put(prefix + sums.COMMIT_NAME, text)
         digests[sums.COMMIT_NAME] = of_bytes(text)
-    world.staging.put(prefix + sums.NAME, sums.format_sums(digests))
+    listed = sums.format_sums(digests)
+    if signer:
+        world.staging.put(prefix + sums.SIGNATURE_NAME, signer.sign(of_bytes(listed)))
+    world.staging.put(prefix + sums.NAME, listed)
 
 
 def _refuse_sizes(files: Mapping[str, LocalFile]) -> Iterable[Refusal]:
@@ -167,6 +174,16 @@ def _refuse_sizes(files: Mapping[str, LocalFile]) -> Iterable[Refusal]:
         for name, file in files.items()
         if file.size > MAX_COPY_BYTES
     )
+
+
+def _refuse_old(
+    request: UploadRequest, prefix: str, leftover: Iterable[str], present: set[str], commit: str | None
+) -> Iterator[Refusal]:
+    """Refuse to hand over beside what an earlier upload left."""
+    if request.complete and not request.prune:
+        yield from map(_refuse_leftover, leftover)
+    if request.complete and commit is None and sums.COMMIT_NAME in present:
+        yield _refuse_commit(prefix)
 
 
 def _refuse_commit(prefix: str) -> Refusal:

@@ -55,7 +55,9 @@ def is_settled(snapshot: ReleaseSnapshot, published: Mapping[str, Digest]) -> bo
     """Tell whether `snapshot` was promoted before and nothing staged since differs from what is public."""
     staged = [staging.objects for staging in snapshot.roles.values()] + [snapshot.rm]
     return bool(snapshot.numbers) and all(
-        published.get(key) == stored.digest for objects in staged for key, stored in objects.items()
+        snapshot.is_public(key, stored.digest, published)
+        for objects in staged
+        for key, stored in objects.items()
     )
 
 

@@ -11,6 +11,7 @@ from publisher.core.digests import Digest
 from publisher.core.plan import SCHEMA, Look, Plan, PlannedFile, PlannedRelease
 from publisher.core.profile import Profile, Release
 from publisher.core.refusals import Refusal, Waiver, apply_waivers
+from publisher.core.signatures import refuse_nobody
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot
 
 
@@ -30,7 +31,10 @@ class NothingToDo:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A plan, and how many of the delivered files are public already."""
+    """A plan, and how many of the delivered files are public already.
+
+    `streamed` counts the bytes of artifacts that had to be read to know or to check them.
+    """
 
     plan: Plan
     skipped: int
@@ -78,7 +82,7 @@ def plan_promotion(
     plan = Plan(
         schema=SCHEMA,
         id=author.id,
-        releases=tuple(_plan_release(release, snapshot) for release in part),
+        releases=tuple(_plan_release(release, snapshot, profile) for release in part),
         files=files,
         looks=tuple(look for release in part for look in _looks(release)),
         waivers=waivers,
@@ -91,7 +95,8 @@ def plan_promotion(
     return Decision(
         plan,
         skipped=settled + len(delivered) - len(files),
-        streamed=sum(item.stored.size for item in delivered if item.stored.streamed),
+        streamed=sum(item.stored.size for item in delivered if item.stored.streamed)
+        + sum(found.streamed for release in pending for found in release.checked.values()),
     )
 
 
@@ -100,7 +105,7 @@ def refuse_together(
 ) -> tuple[Refusal, ...]:
     """List what stands in the way of the releases besides their own files: series, roles, keys that clash."""
     releases = [assessment.snapshot.release for assessment in assessments]
-    return (*_refuse_project(snapshot, profile, releases), *_refuse_keys(snapshot, assessments))
+    return (*_refuse_project(snapshot, profile, releases), *_refuse_keys(snapshot, profile, assessments))
 
 
 def state_key(release: str) -> str:
@@ -120,6 +125,7 @@ def _count(release: ReleaseSnapshot) -> int:
 def _refuse_project(snapshot: Snapshot, profile: Profile, releases: Iterable[Release]) -> Iterator[Refusal]:
     for release in releases:
         yield from profile.refuse_series(release, snapshot.today)
+        yield from refuse_nobody(profile, release, signed_records=snapshot.signed_records)
     if snapshot.gate_lost:
         yield Refusal(
             "gate",
@@ -139,7 +145,9 @@ def _refuse_project(snapshot: Snapshot, profile: Profile, releases: Iterable[Rel
             )
 
 
-def _refuse_keys(snapshot: Snapshot, assessments: Iterable[Assessment]) -> Iterator[Refusal]:
+def _refuse_keys(
+    snapshot: Snapshot, profile: Profile, assessments: Sequence[Assessment]
+) -> Iterator[Refusal]:
     """Refuse keys that may not become public; for those that are public already it is too late."""
     published = snapshot.published()
     claims: dict[str, list[str]] = {}
@@ -155,6 +163,24 @@ def _refuse_keys(snapshot: Snapshot, assessments: Iterable[Assessment]) -> Itera
     for key, other, why in keys.find_conflicts(claims, snapshot.public_names | published.keys()):
         yield Refusal("key", key, f"{other}: {why}", "keys that can stand beside each other", rename)
     yield from _refuse_shared(claims)
+    yield from _refuse_records(snapshot, profile, assessments)
+
+
+def _refuse_records(
+    snapshot: Snapshot, profile: Profile, assessments: Iterable[Assessment]
+) -> Iterator[Refusal]:
+    """Refuse a release whose record could not become public: something else has its key."""
+    for assessment in assessments:
+        release = assessment.snapshot.release
+        record = profile.place_record(release, next_number(assessment.snapshot, snapshot))
+        if record and record.key in snapshot.public_names | profile.expect(release).keys():
+            yield Refusal(
+                "key",
+                record.key,
+                "a file there already, or one of the release",
+                "no object at the key of the record",
+                "correct [record] of the profile, or ops looks whose object it is",
+            )
 
 
 def _refuse_shared(claims: Mapping[str, Sequence[str]]) -> Iterator[Refusal]:
@@ -192,17 +218,29 @@ def _plan_file(item: Delivered, release: str) -> PlannedFile:
     )
 
 
-def _plan_release(release: ReleaseSnapshot, snapshot: Snapshot) -> PlannedRelease:
-    name = release.release.name
-    live = [
+def next_number(release: ReleaseSnapshot, snapshot: Snapshot) -> int:
+    """Give the number of the release's next record, those of live promotions counted."""
+    live = (
         planned.number
         for promotion in snapshot.live()
         for planned in promotion.plan.releases
-        if planned.name == name
-    ]
-    number = 1 + max([*release.numbers, *live], default=0)
+        if planned.name == release.release.name
+    )
+    return 1 + max([*release.numbers, *live], default=0)
+
+
+def _plan_release(release: ReleaseSnapshot, snapshot: Snapshot, profile: Profile) -> PlannedRelease:
+    number = next_number(release, snapshot)
     state = release.state
-    return PlannedRelease(name, state.commit if state else None, state.attempt if state else 0, number)
+    return PlannedRelease(
+        release.release.name,
+        state.commit if state else None,
+        state.attempt if state else 0,
+        number,
+        identities=profile.find_identities(release.release),
+        recorders=profile.find_recorders(release.release),
+        record=profile.place_record(release.release, number),
+    )
 
 
 def _looks(release: ReleaseSnapshot) -> Iterator[Look]:

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from publisher.core.digests import Digest, display
+from publisher.core.identity import Rejected
 from publisher.core.profile import Expected, Need
 from publisher.core.refusals import Refusal
-from publisher.core.snapshot import StoredObject
+from publisher.core.signing import SIGNATURES, SIGSTORE, Checked, Format
+from publisher.core.snapshot import ReleaseSnapshot, StoredObject
 
 MAX_COPY_BYTES = 5 * 1024**3
 """The largest object that S3 copies in one request, which is what keeps a copy whole and pinned."""
+
+_UNCHECKED = Checked(Rejected("a file that was not checked", "one that was"))
 
 
 class Standing(StrEnum):
@@ -52,10 +56,12 @@ def find_missing(expected: Mapping[str, Expected], there: Collection[str]) -> It
             yield key
 
 
-def refuse_changes(staged: Mapping[str, StoredObject], published: Mapping[str, Digest]) -> Iterator[Refusal]:
+def refuse_changes(
+    staged: Mapping[str, StoredObject], published: Mapping[str, Digest], release: ReleaseSnapshot
+) -> Iterator[Refusal]:
     """Refuse what differs from what is public, handed over or not: no waiver may pass it by."""
     for key, stored in sorted(staged.items()):
-        if published.get(key, stored.digest) != stored.digest:
+        if key in published and not release.is_public(key, stored.digest, published):
             yield Refusal(
                 "public",
                 key,
@@ -73,14 +79,71 @@ def refuse_sizes(staged: Mapping[str, StoredObject]) -> Iterator[Refusal]:
             yield Refusal("size", key, f"{stored.size:,} bytes", limit, "split the file")
 
 
+def find_bad(
+    staged: Mapping[str, Expected], published: Mapping[str, Digest], release: ReleaseSnapshot
+) -> Mapping[str, Rejected]:
+    """Find the staged sidecars that do not prove what they should; what is public already is not looked at.
+
+    One that nobody has checked is as bad as one that failed.
+    """
+    checked = {
+        key: release.checked.get(key, _UNCHECKED)
+        for key, item in sorted(staged.items())
+        if item.format is not Format.FILE and key not in published
+    }
+    return {key: found.problem for key, found in checked.items() if found.problem}
+
+
+def refuse_bad(
+    bad: Mapping[str, Rejected], staged: Mapping[str, Expected], release: ReleaseSnapshot
+) -> Iterator[Refusal]:
+    """Refuse the sidecars that are bad."""
+    for key, problem in bad.items():
+        item = staged[key]
+        rule = "signature" if item.format in SIGNATURES else "sbom"
+        cure = f"{problem.hint}; {_cure(item, release)}" if problem.hint else _cure(item, release)
+        yield Refusal(rule, key, problem.found, problem.expected, cure)
+
+
+def refuse_unsigned(item: Expected, release: ReleaseSnapshot) -> Refusal:
+    """Refuse an artifact without a signature that it has to have; no waiver covers that."""
+    return Refusal(
+        "signature",
+        item.key,
+        f"no signature of {(item.artifact or '').rpartition('/')[2]}",
+        "one by an accepted identity, staged or public",
+        _cure(item, release),
+    )
+
+
+def _cure(item: Expected, release: ReleaseSnapshot) -> str:
+    name = release.release.name
+    role = _find_role(item, release)
+    if role:
+        return f"{role} makes it again, uploads it and hands over again"
+    if item.format in SIGSTORE:
+        return f"run: publisher sign {name}"
+    return f"run: publisher attach {name} {item.key.rpartition('/')[2]}"
+
+
+def _find_role(item: Expected, release: ReleaseSnapshot) -> str | None:
+    """Name the role that has staged `item`, or is to; None for the release manager."""
+    if item.builder and item.key in release.roles[item.builder].objects:
+        return item.builder
+    return item.role if item.role in release.roles else None
+
+
 def stand(
-    good: Mapping[str, StoredObject], published: Mapping[str, Digest], otherwise: Standing
+    good: Mapping[str, StoredObject],
+    published: Mapping[str, Digest],
+    release: ReleaseSnapshot,
+    otherwise: Standing,
 ) -> dict[str, Standing]:
     """Tell of each staged object whether it is public, differs from what is, or else stands `otherwise`."""
 
     def judge(key: str, stored: StoredObject) -> Standing:
         if key not in published:
             return otherwise
-        return Standing.PUBLIC if published[key] == stored.digest else Standing.DIFFERS
+        return Standing.PUBLIC if release.is_public(key, stored.digest, published) else Standing.DIFFERS
 
     return {key: judge(key, stored) for key, stored in good.items()}

@@ -1,20 +1,26 @@
 """The rules for what one builder or tester has staged: its hand-over, its attempt, its files."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from publisher.core import sums
 from publisher.core.delivery import (
     Delivered,
     RoleAssessment,
     Standing,
+    find_bad,
     find_missing,
+    refuse_bad,
     refuse_changes,
     refuse_sizes,
+    refuse_unsigned,
     stand,
 )
 from publisher.core.digests import Digest, display, of_bytes
+from publisher.core.identity import Rejected
 from publisher.core.profile import RM, Duty, Expected, Need, Profile
 from publisher.core.refusals import Refusal
+from publisher.core.signing import SIGNATURES, describe
 from publisher.core.snapshot import ReleaseSnapshot, ReleaseState, RoleStaging, StoredObject
 
 
@@ -30,13 +36,17 @@ class RoleRules:
         published: Mapping[str, Digest],
     ) -> None:
         self._role = role
+        self._snapshot = snapshot
         self._release = snapshot.release.name
         self._state = snapshot.state
         self._staging = snapshot.roles.get(role, RoleStaging({}))
         self._commit_required = profile.commit_required
         self._tests = profile.roles[role].duty is Duty.TESTS
+        self._signers = profile.roles[role].signers
         self._all_expected = expected
-        self._expected = {key: item for key, item in expected.items() if item.role == role}
+        self._expected = {
+            key: replace(item, role=role) for key, item in expected.items() if item.is_from(role)
+        }
         self._published = published
         self._claimed = self._read_commit()
 
@@ -46,19 +56,27 @@ class RoleRules:
         good = {key: stored for key, stored in staged.items() if self._is_deliverable(key)}
         strays = sorted(staged.keys() - good.keys())
         refusals = [self._refuse_stray(key) for key in strays]
-        refusals += refuse_changes(good, self._published)
+        refusals += refuse_changes(good, self._published, self._snapshot)
         # Nothing of a tester's is published, so it has nothing to hand over.
         if self._staging.sums is None or self._tests:
             return self._assess_without_hand_over(good, strays, refusals)
         doubts = [
             *self._check_sums(self._staging.sums.data, strays),
             *self._check_attempt(self._staging.sums.version_id),
+            *self._check_signers(),
         ]
         missing = self._missing(good)
-        refusals += [*doubts, *refuse_sizes(good), *(self._refuse_missing(key) for key in missing)]
+        bad = find_bad({key: self._expected[key] for key in good}, self._published, self._snapshot)
+        refusals += [
+            *doubts,
+            *refuse_sizes(good),
+            *refuse_bad(bad, self._expected, self._snapshot),
+            *(self._refuse_missing(key) for key in missing),
+        ]
         standing = {
             **dict.fromkeys(strays, Standing.EXTRA),
-            **stand(good, self._published, Standing.STAGED if doubts else Standing.READY),
+            **stand(good, self._published, self._snapshot, Standing.STAGED if doubts else Standing.READY),
+            **dict.fromkeys(bad, Standing.STAGED),
             **dict.fromkeys(missing, Standing.MISSING),
             **self._public_only(good),
         }
@@ -68,12 +86,16 @@ class RoleRules:
         self, good: Mapping[str, StoredObject], strays: Iterable[str], refusals: list[Refusal]
     ) -> RoleAssessment:
         missing = self._missing(good)
-        fresh = [key for key, stored in good.items() if self._published.get(key) != stored.digest]
+        fresh = [
+            key
+            for key, stored in good.items()
+            if not self._snapshot.is_public(key, stored.digest, self._published)
+        ]
         if missing or fresh:
             refusals = [*refusals, self._refuse_no_hand_over(len(good), len(missing))]
         standing = {
             **dict.fromkeys(strays, Standing.EXTRA),
-            **stand(good, self._published, Standing.STAGED),
+            **stand(good, self._published, self._snapshot, Standing.STAGED),
             **dict.fromkeys(missing, Standing.MISSING),
             **self._public_only(good),
         }
@@ -110,10 +132,18 @@ class RoleRules:
         )
 
     def _missing(self, good: Mapping[str, StoredObject]) -> list[str]:
-        return list(find_missing(self._expected, good.keys() | self._published.keys()))
+        there = good.keys() | self._published.keys()
+        # What the release manager signs is not owed by the builder that might have.
+        return [
+            key for key in find_missing(self._expected, there) if self._all_expected[key].role == self._role
+        ]
 
     def _public_only(self, good: Mapping[str, StoredObject]) -> dict[str, Standing]:
-        return {key: Standing.PUBLIC for key in self._expected if key in self._published and key not in good}
+        return {
+            key: Standing.PUBLIC
+            for key in self._expected
+            if self._all_expected[key].role == self._role and key in self._published and key not in good
+        }
 
     def _refuse_stray(self, key: str) -> Refusal:
         item = self._all_expected.get(key)
@@ -122,7 +152,7 @@ class RoleRules:
         remove += "" if self._tests else "; then it hands over again"
         if item is None:
             return Refusal("extra", key, f"{where}, a name the profile does not know", "no such file", remove)
-        if item.role != self._role:
+        if not item.is_from(self._role):
             owner = "the release manager" if item.role == RM else item.role
             return Refusal("role", key, where, f"it from {owner}", remove)
         if item.need is Need.FORBIDDEN:
@@ -145,6 +175,8 @@ class RoleRules:
         )
 
     def _refuse_missing(self, key: str) -> Refusal:
+        if self._expected[key].format in SIGNATURES:
+            return refuse_unsigned(self._expected[key], self._snapshot)
         return Refusal(
             "missing",
             key,
@@ -180,13 +212,28 @@ class RoleRules:
     def _check_unstaged(self, name: str, listed: Digest, where: str) -> Iterator[Refusal]:
         """Check a name that is handed over and not staged: its copy may have expired once it was public."""
         public = self._published.get(name)
+        if self._snapshot.is_public(name, listed, self._published):
+            return
         if public is None:
             cure = f"{self._role} uploads it, or hands over again without it"
             yield Refusal("hand-over", name, f"it in {where} only", "it staged too", cure)
-        elif public != listed:
+        else:
             cure = f"a public file never changes: {self._role} hands over again without it"
             found, expected = f"{display(listed)} in {where}", f"{display(public)}, which is public already"
             yield Refusal("public", name, found, expected, cure)
+
+    def _check_signers(self) -> Iterator[Refusal]:
+        if not self._signers:
+            return
+        signed = self._staging.signed
+        where = f"{self._role}/{self._release}/{sums.SIGNATURE_NAME}"
+        cure = f"{self._role} hands over again, logged in as one of them"
+        if signed is None:
+            found = f"no {sums.SIGNATURE_NAME}"
+            yield Refusal("signature", where, found, f"one by {describe(self._signers)}", cure)
+        elif isinstance(signed, Rejected):
+            hint = f"{signed.hint}; {cure}" if signed.hint else cure
+            yield Refusal("signature", where, signed.found, signed.expected, hint)
 
     def _check_attempt(self, version_id: str) -> Iterator[Refusal]:
         if self._state is None:

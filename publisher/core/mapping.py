@@ -81,7 +81,7 @@ def _refuse_name(name: str, role: str, expected: Mapping[str, Expected], fitting
             f"{hint}correct the name, or leave the file out",
         )
     other = fitting[0]
-    if other.role != role:
+    if not other.is_from(role):
         owner = "the release manager" if other.role == RM else other.role
         theirs = f"{other.key}, which {owner} delivers"
         return Refusal("role", name, theirs, f"files of {role}", "leave it out")
@@ -89,4 +89,4 @@ def _refuse_name(name: str, role: str, expected: Mapping[str, Expected], fitting
 
 
 def _is_wanted(item: Expected, role: str) -> bool:
-    return item.role == role and item.need is not Need.FORBIDDEN
+    return item.is_from(role) and item.need is not Need.FORBIDDEN

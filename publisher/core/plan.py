@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Final, Literal
 
 from publisher.core.digests import Digest, display
-from publisher.core.profile import Delivery, Row
+from publisher.core.identity import Identity
+from publisher.core.profile import Delivery, PublicRecord, Row
 from publisher.core.refusals import Refusal, Waiver
 
 SCHEMA: Final = 1
@@ -41,12 +42,19 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRelease:
-    """A release in a plan; `number` counts its promotions from 1."""
+    """A release in a plan; `number` counts its records from 1.
+
+    `identities` are whose signatures of its files count, `recorders` who may sign its record. `record` is
+    None where records stay in the staging bucket.
+    """
 
     name: str
     commit: str | None
     attempt: int
     number: int
+    identities: tuple[Identity, ...] = ()
+    recorders: tuple[Identity, ...] = ()
+    record: PublicRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 import re
 import string
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 from itertools import product
 
 from publisher.core import keys
+from publisher.core.identity import Identity
 from publisher.core.refusals import Refusal
+from publisher.core.signing import SIGSTORE, Accepted, Format
 
 RM = "_rm"
 """The staging prefix of the release manager, who delivers sidecars only; no role can have this name."""
@@ -34,12 +36,16 @@ class Duty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A builder or tester. `reads` names the roles whose staged files it may fetch."""
+    """A builder or tester. `reads` names the roles whose staged files it may fetch.
+
+    If there are any `signers`, a hand-over counts only with a signature by one of them.
+    """
 
     name: str
     owner: str
     duty: Duty
     reads: tuple[str, ...]
+    signers: tuple[Identity, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +115,15 @@ class SidecarRule:
     need: Need
     series: frozenset[str] | None
     delivery: Delivery
+    format: Format = Format.FILE
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRule:
     """A family of artifacts: one for each combination of the values in `each`.
 
-    `needs` says for which kinds it is required or optional; for any other kind it is forbidden.
+    `needs` says for which kinds it is required or optional; for any other kind it is forbidden. It is signed
+    in releases of the kinds in `sign`, and has the Sigstore sidecars there only.
     """
 
     key: str
@@ -124,9 +132,25 @@ class ArtifactRule:
     needs: Mapping[str, Need]
     series: frozenset[str] | None
     delivery: Delivery
-    sign: bool
+    sign: frozenset[str]
     sidecars: tuple[SidecarRule, ...]
     row: RowRule | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRule:
+    """Where the records of promotions become public: a template over version groups and `number`."""
+
+    key: str
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class PublicRecord:
+    """Where a record becomes public, beside what it tells of."""
+
+    key: str
+    delivery: Delivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +158,8 @@ class Expected:
     """One public key of one release, as the profile wants it.
 
     `role` may be `RM`. `artifact` is the key that a sidecar is about, None for an artifact. A required
-    sidecar is required only where its artifact is there.
+    sidecar is required only where its artifact is there. `builder` is who may deliver it instead of the
+    release manager.
     """
 
     key: str
@@ -144,13 +169,20 @@ class Expected:
     sign: bool = False
     artifact: str | None = None
     row: Row | None = None
+    format: Format = Format.FILE
+    builder: str | None = None
+
+    def is_from(self, role: str) -> bool:
+        """Tell whether `role` may deliver it."""
+        return role in {self.role, self.builder}
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """The rules of one project.
 
-    `digest` is that of the file it was read from. `slug` lists the parts of a row's slug.
+    `digest` is that of the file it was read from. `slug` lists the parts of a row's slug. `keyring` names the
+    file, beside it, with the certificates that OpenPGP signatures are checked with.
     """
 
     name: str
@@ -164,6 +196,9 @@ class Profile:
     artifacts: tuple[ArtifactRule, ...]
     slug: tuple[str, ...]
     commit_required: bool
+    accepted: Accepted = field(default_factory=Accepted)
+    record: RecordRule | None = None
+    keyring: str | None = None
 
     def parse_release(self, name: str) -> Release | None:
         """Take `name` apart, or answer None if it is no version of this project."""
@@ -211,6 +246,21 @@ class Profile:
         """List every public key that `release` may contain, the forbidden ones of its series included."""
         return {expected.key: expected for rule in self.artifacts for expected in self._expand(rule, release)}
 
+    def find_identities(self, release: Release) -> tuple[Identity, ...]:
+        """Name who may sign `release`; nobody may, if its series is unknown."""
+        return self.accepted.find(release.name, release.series)
+
+    def find_recorders(self, release: Release) -> tuple[Identity, ...]:
+        """Name who may sign the records of `release`: who may sign it, and who may sign all records."""
+        return tuple(dict.fromkeys((*self.find_identities(release), *self.accepted.records)))
+
+    def place_record(self, release: Release, number: int) -> PublicRecord | None:
+        """Say where a release's record becomes public; nowhere, if records stay in the staging bucket."""
+        if self.record is None:
+            return None
+        names = {**release.groups, "release": release.name, "number": str(number)}
+        return PublicRecord(self.record.key.format_map(names), self.record.delivery)
+
     def url(self, key: str) -> str:
         """Give the canonical URL of a public key."""
         return self.base_url + key.removeprefix(self.key_prefix)
@@ -223,12 +273,15 @@ class Profile:
         if rule.series is not None and release.series not in rule.series:
             return
         need = rule.needs.get(release.kind, Need.FORBIDDEN)
+        sign = release.kind in rule.sign
         for values in product(*rule.each.values()):
             names = {"release": release.name, **release.groups, **dict(zip(rule.each, values, strict=True))}
             key = rule.key.format_map(names)
             row = self._make_row(rule.row, names) if rule.row else None
-            yield Expected(key, rule.role, need, rule.delivery, sign=rule.sign, row=row)
+            yield Expected(key, rule.role, need, rule.delivery, sign=sign, row=row)
             for sidecar in rule.sidecars:
+                if sidecar.format in SIGSTORE and not sign:
+                    continue
                 if sidecar.series is None or release.series in sidecar.series:
                     yield Expected(
                         key + sidecar.suffix,
@@ -236,6 +289,9 @@ class Profile:
                         Need.FORBIDDEN if need is Need.FORBIDDEN else sidecar.need,
                         sidecar.delivery,
                         artifact=key,
+                        format=sidecar.format,
+                        # A builder's own bundle is as good as the release manager's.
+                        builder=rule.role if sidecar.format in SIGSTORE else None,
                     )
 
     def _make_row(self, rule: RowRule, names: Mapping[str, str]) -> Row:

@@ -1,12 +1,14 @@
 """How far a promotion has come, judged by its markers and by nothing else."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from publisher.core.plan import Plan, PlannedFile
+from publisher.core.digests import Digest
+from publisher.core.identity import Identity
+from publisher.core.plan import Plan, PlannedFile, Version
 from publisher.core.refusals import Refusal, Waiver
 
 
@@ -32,14 +34,19 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`_state/records/<release>/<n>.json`: what one promotion made public of one release."""
+    """What one promotion made public of one release; `releases` names all of that promotion.
+
+    Stored as a signed statement in `_state/records/<release>/<n>.json`.
+    """
 
     schema: Literal[1]
     promotion: str
     release: str
     number: int
+    releases: tuple[str, ...]
     commit: str | None
     attempt: int
+    identities: tuple[Identity, ...]
     files: tuple[PlannedFile, ...]
     waivers: tuple[Waiver, ...]
     waived: tuple[Refusal, ...]
@@ -50,6 +57,44 @@ class Record:
     planned: datetime
     finisher: str
     recorded: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """How one public sidecar was repaired: it had the digest `replaces`. Stored among the records."""
+
+    schema: Literal[1]
+    release: str
+    number: int
+    key: str
+    artifact: str
+    replaces: Digest
+    digest: Digest
+    size: int
+    source: Version
+    reason: str
+    who: str
+    when: datetime
+
+
+def fold(records: Iterable[Record | Amendment]) -> Mapping[str, Digest]:
+    """Give the digest that each public key should have, by the records of its release in their order."""
+    digests: dict[str, Digest] = {}
+    for record in records:
+        if isinstance(record, Amendment):
+            digests[record.key] = record.digest
+        else:
+            digests.update((file.key, file.digest) for file in record.files)
+    return digests
+
+
+def find_amended(records: Iterable[Record | Amendment]) -> Mapping[str, frozenset[Digest]]:
+    """Give, of each sidecar that was amended, the digests that it had before."""
+    before: dict[str, frozenset[Digest]] = {}
+    for record in records:
+        if isinstance(record, Amendment):
+            before[record.key] = before.get(record.key, frozenset()) | {record.replaces}
+    return before
 
 
 def judge_phase(marks: Collection[str], *, gated: bool) -> Phase:
@@ -72,8 +117,10 @@ def make_records(plan: Plan, finisher: str, when: datetime) -> tuple[Record, ...
             promotion=plan.id,
             release=release.name,
             number=release.number,
+            releases=tuple(planned.name for planned in plan.releases),
             commit=release.commit,
             attempt=release.attempt,
+            identities=release.identities,
             files=tuple(file for file in plan.files if file.release == release.name),
             waivers=plan.waivers,
             waived=plan.waived,

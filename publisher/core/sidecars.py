@@ -1,19 +1,23 @@
 """The rules for the release manager's sidecars."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from publisher.core.delivery import (
     Delivered,
     RoleAssessment,
     Standing,
+    find_bad,
     find_missing,
+    refuse_bad,
     refuse_changes,
     refuse_sizes,
+    refuse_unsigned,
     stand,
 )
 from publisher.core.digests import Digest
 from publisher.core.profile import RM, Expected, Need
 from publisher.core.refusals import Refusal
+from publisher.core.signing import SIGNATURES
 from publisher.core.snapshot import ReleaseSnapshot, StoredObject
 
 
@@ -23,7 +27,10 @@ def assess_sidecars(
     published: Mapping[str, Digest],
     roles: Mapping[str, RoleAssessment],
 ) -> RoleAssessment:
-    """Assess the release manager's sidecars, which need no hand-over: who promotes vouches for them."""
+    """Assess the release manager's sidecars, which need no hand-over: who promotes vouches for them.
+
+    A copy of what is public there already, as amending leaves it, is in nobody's way.
+    """
     mine = {key: item for key, item in expected.items() if item.role == RM}
     there = {item.expected.key for role in roles.values() for item in role.delivered} | published.keys()
     staged = {key for staging in snapshot.roles.values() for key in staging.objects}
@@ -32,6 +39,8 @@ def assess_sidecars(
     strays: list[str] = []
     for key, stored in snapshot.rm.items():
         item = mine.get(key)
+        if snapshot.is_public(key, stored.digest, published):
+            continue
         if item is None or item.need is Need.FORBIDDEN or item.artifact not in there | staged:
             strays.append(key)
         elif item.artifact in there:
@@ -40,18 +49,27 @@ def assess_sidecars(
             waiting[key] = stored
     # A sidecar is owed only for an artifact that is delivered: a role that is late owes that itself.
     missing = list(find_missing(mine, there | good.keys()))
+    bad = find_bad({key: mine[key] for key in good}, published, snapshot)
     refusals = [
         *(_refuse_rm_stray(key, snapshot.release.name, expected.get(key)) for key in sorted(strays)),
-        *refuse_changes({**waiting, **good}, published),
+        *refuse_changes({**waiting, **good}, published, snapshot),
         *refuse_sizes(good),
-        *(_refuse_rm_missing(key, snapshot.release.name) for key in missing),
+        *refuse_bad(bad, mine, snapshot),
+        *_refuse_twice({key: mine[key] for key in good}, snapshot),
+        *(
+            refuse_unsigned(mine[key], snapshot)
+            if mine[key].format in SIGNATURES
+            else _refuse_rm_missing(key, snapshot.release.name)
+            for key in missing
+        ),
     ]
     standing = {
         **dict.fromkeys(strays, Standing.EXTRA),
-        **stand(waiting, published, Standing.STAGED),
-        **stand(good, published, Standing.READY),
+        **stand(waiting, published, snapshot, Standing.STAGED),
+        **stand(good, published, snapshot, Standing.READY),
+        **dict.fromkeys(bad, Standing.STAGED),
         **dict.fromkeys(missing, Standing.MISSING),
-        **{key: Standing.PUBLIC for key in mine if key in published and key not in snapshot.rm},
+        **{key: Standing.PUBLIC for key in mine if key in published and key not in good.keys() | strays},
     }
     delivered = tuple(Delivered(mine[key], good[key]) for key in sorted(good))
     return RoleAssessment(
@@ -68,6 +86,16 @@ def _refuse_rm_stray(key: str, release: str, item: Expected | None) -> Refusal:
         found, expected = f"{where} without the file it is about", f"{item.artifact} staged or public"
         return Refusal("extra", key, found, expected, f"wait for that file, or {cure}")
     return Refusal("extra", key, where, "sidecars of this release's artifacts only", cure)
+
+
+def _refuse_twice(staged: Mapping[str, Expected], snapshot: ReleaseSnapshot) -> Iterator[Refusal]:
+    """Refuse a second sidecar of what its builder has signed: which one counts must not be left open."""
+    name = snapshot.release.name
+    for key, item in sorted(staged.items()):
+        if item.builder and key in snapshot.roles[item.builder].objects:
+            found = f"{RM}/{name}/{key} and {item.builder}/{name}/{key}"
+            cure = f"{item.builder} removes its own and hands over again, or ops removes the other"
+            yield Refusal("extra", key, found, "one of them", cure)
 
 
 def _refuse_rm_missing(key: str, release: str) -> Refusal:

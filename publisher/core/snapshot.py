@@ -1,13 +1,15 @@
 """What the world looks like at one moment: the values from which everything is decided."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal
 
 from publisher.core.digests import Digest
+from publisher.core.identity import Rejected, Signed
 from publisher.core.plan import Plan, Version
 from publisher.core.profile import Release
+from publisher.core.signing import Checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +57,16 @@ class SmallObject:
 
 @dataclass(frozen=True, slots=True)
 class RoleStaging:
-    """What one role has staged for one release; `objects` by public key, without the hand-over itself."""
+    """What one role has staged for one release; `objects` by public key, without the hand-over itself.
+
+    `signed` is what checking SHA256SUMS.sigstore said, if there is one and the profile asks for it.
+    """
 
     objects: Mapping[str, StoredObject]
     sums: SmallObject | None = None
     commit: SmallObject | None = None
     hold: SmallObject | None = None
+    signed: Signed | Rejected | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,9 @@ class ReleaseState:
 class ReleaseSnapshot:
     """Everything about one release except what is public.
 
-    `state_version` is the version of the state's object. `numbers` are those of its recorded promotions.
+    `state_version` is the version of the state's object. `numbers` are those of its records. `checked` tells,
+    by public key, of each staged sidecar that is checked against an artifact. `amended` gives, of each public
+    sidecar that was amended, the digests that it had before.
     """
 
     release: Release
@@ -94,6 +102,12 @@ class ReleaseSnapshot:
     roles: Mapping[str, RoleStaging]
     rm: Mapping[str, StoredObject]
     numbers: tuple[int, ...]
+    checked: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
+    amended: Mapping[str, frozenset[Digest]] = field(default_factory=dict[str, frozenset[Digest]])
+
+    def is_public(self, key: str, digest: Digest, published: Mapping[str, Digest]) -> bool:
+        """Tell whether `digest` is what is public under `key`, or was until it was amended."""
+        return key in published and (published[key] == digest or digest in self.amended.get(key, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +124,8 @@ class Snapshot:
 
     `today` is the store's date. `public` gives digests of the expected keys that are public, `public_names`
     every name found in the folders they lie in. `provisioned` names the roles that have credentials.
-    `gate_lost` tells that the gate's store is not the one that promotions were made with.
+    `gate_lost` tells that the gate's store is not the one that promotions were made with, `signed_records`
+    that records count only with a signature.
     """
 
     today: date
@@ -120,6 +135,7 @@ class Snapshot:
     unfinished: tuple[Unfinished, ...]
     provisioned: frozenset[str]
     gate_lost: bool = False
+    signed_records: bool = False
 
     def published(self) -> Mapping[str, Digest]:
         """Give the digest of each key that is public, or will be as soon as a live promotion is finished."""

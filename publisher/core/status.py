@@ -9,6 +9,7 @@ from enum import StrEnum
 from publisher.core.assess import Assessment, assess_release, is_settled, read_hold
 from publisher.core.decide import refuse_together
 from publisher.core.delivery import Standing
+from publisher.core.identity import Identity
 from publisher.core.profile import Duty, Profile
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot, Unfinished, select_live
@@ -59,7 +60,7 @@ class RoleStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStatus:
-    """How one release stands. `promotion` is the unfinished one, if any."""
+    """How one release stands. `promotion` is the unfinished one, if any; `identities` are who may sign it."""
 
     release: str
     kind: str
@@ -71,6 +72,7 @@ class ReleaseStatus:
     roles: tuple[RoleStatus, ...]
     refusals: tuple[Refusal, ...]
     streamed: tuple[str, ...]
+    identities: tuple[Identity, ...]
 
 
 def report_status(snapshot: Snapshot, profile: Profile) -> tuple[ReleaseStatus, ...]:
@@ -103,7 +105,8 @@ def _report(
         promotion=(live or planned)[0].plan.id if planned else None,
         roles=tuple(_report_role(role, assessment, profile, over=over) for role in assessment.roles),
         refusals=refusals,
-        streamed=_list_streamed(release),
+        streamed=_list_streamed(release, profile),
+        identities=profile.find_identities(release.release),
     )
 
 
@@ -160,6 +163,10 @@ def _advise(role: str, release: str, hold: str | None, refusals: tuple[Refusal, 
     return cures[0] if len(cures) == 1 else f"{cures[0]} (and {len(cures) - 1} more, see below)"
 
 
-def _list_streamed(release: ReleaseSnapshot) -> tuple[str, ...]:
+def _list_streamed(release: ReleaseSnapshot, profile: Profile) -> tuple[str, ...]:
+    """Name the files that were read once: without a stored digest, or for an OpenPGP signature."""
     everything = [staging.objects for staging in release.roles.values()] + [release.rm]
-    return tuple(sorted(key for objects in everything for key, stored in objects.items() if stored.streamed))
+    streamed = {key for objects in everything for key, stored in objects.items() if stored.streamed}
+    expected = profile.expect(release.release)
+    checked = {expected[key].artifact or key for key, found in release.checked.items() if found.streamed}
+    return tuple(sorted(streamed | checked))

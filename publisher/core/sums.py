@@ -8,6 +8,7 @@ from publisher.core.digests import Digest, parse_hex
 
 NAME = "SHA256SUMS"
 COMMIT_NAME = "COMMIT"
+SIGNATURE_NAME = f"{NAME}.sigstore"
 
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 _POWERSHELL = (

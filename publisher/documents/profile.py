@@ -3,12 +3,11 @@
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from datetime import date
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from publisher.core import keys
 from publisher.core.digests import of_bytes
@@ -19,134 +18,20 @@ from publisher.core.profile import (
     Kind,
     Need,
     Profile,
+    RecordRule,
     Role,
     RowRule,
     Series,
     SidecarRule,
     placeholders,
 )
+from publisher.core.signing import SIGSTORE, Format
 from publisher.documents.problems import explain
+from publisher.documents.signers import SignerReader
+from publisher.documents.tables import DEFAULT_KINDS, ArtifactTable, ProfileFile, Status
 from publisher.errors import ConfigError
 
 DEFAULT_CONTENT_TYPE = "application/octet-stream"
-DEFAULT_CLASSES = {"immutable": "public, max-age=31536000, immutable"}
-DEFAULT_KINDS: Mapping[str, Mapping[str, list[str]]] = {"release": {}}
-
-
-def _check_template(text: str) -> str:
-    placeholders(text)
-    return text
-
-
-def _check_suffix(text: str) -> str:
-    if not text.startswith(".") or "/" in text or keys.find_problem(text):
-        raise ValueError("expected a dot and letters, digits or . _ + -, such as '.spdx.json'")
-    return text
-
-
-def _check_base_url(text: str) -> str:
-    if not re.fullmatch(r"https?://[^/\s]+/(\S*/)?", text):
-        raise ValueError("expected an http(s) URL that ends with a slash")
-    return text
-
-
-def _check_key_prefix(text: str) -> str:
-    if text and (not text.endswith("/") or keys.find_problem(text[:-1])):
-        raise ValueError("expected nothing, or a folder with its trailing slash")
-    return text
-
-
-def _wrap_word(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
-Template = Annotated[str, AfterValidator(_check_template)]
-Suffix = Annotated[str, AfterValidator(_check_suffix)]
-RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-Words = Annotated[list[str], BeforeValidator(_wrap_word)]
-"""A list of words; a single one may stand without brackets."""
-Status = Literal["feature", "prerelease", "bugfix", "security", "end-of-life"]
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _Project(_Table):
-    name: str
-    version: str
-    base_url: Annotated[str, AfterValidator(_check_base_url)]
-    key_prefix: Annotated[str, AfterValidator(_check_key_prefix)] = ""
-
-
-class _Series(_Table):
-    status: Status
-    since: date | None = None
-    until: date | None = None
-
-
-class _Role(_Table):
-    owner: str = ""
-    duty: Literal["delivers", "tests"] = "delivers"
-    reads: list[RoleName] = []
-
-
-class _Row(_Table):
-    name: Template
-    os: str
-    description: Template = ""
-    button: bool = False
-
-
-class _Sidecar(_Table):
-    suffix: Suffix
-    by: Literal["role", "rm"] = "role"
-    need: Literal["required", "optional"] = "required"
-    cache_class: str | None = Field(alias="class", default=None)
-    since: str | None = None
-    until: str | None = None
-
-
-class _Artifact(_Table):
-    key: Template
-    each: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
-    role: RoleName
-    required: Words = []
-    optional: Words = []
-    since: str | None = None
-    until: str | None = None
-    cache_class: str = Field(alias="class", default="immutable")
-    content_type: str | None = None
-    sign: bool = False
-    sidecars: list[_Sidecar] = []
-    row: _Row | None = None
-
-
-class _Signing(_Table):
-    suffixes: list[Suffix]
-    cache_class: str | None = Field(alias="class", default=None)
-
-
-class _Listing(_Table):
-    slug: list[Template]
-
-
-class _HandOver(_Table):
-    commit: bool = False
-
-
-class _ProfileFile(_Table):
-    schema_: Literal[1] = Field(alias="schema")
-    project: _Project
-    kinds: dict[str, dict[str, Words]] = Field(default_factory=dict)
-    series: dict[str, _Series] = {}
-    roles: dict[RoleName, _Role]
-    classes: dict[str, str] = DEFAULT_CLASSES
-    content_types: dict[Suffix, str] = {}
-    artifact: list[_Artifact]
-    signing: _Signing = _Signing(suffixes=[])
-    listing: _Listing = _Listing(slug=["{release}", "{row}"])
-    handover: _HandOver = _HandOver()
 
 
 def load_profile(path: Path) -> Profile:
@@ -169,28 +54,41 @@ def parse_profile(data: bytes, name: str) -> Profile:
         ConfigError: Something in it is wrong; every problem is named.
     """
     try:
-        tables = _ProfileFile.model_validate(tomllib.loads(data.decode()))
+        tables = ProfileFile.model_validate(tomllib.loads(data.decode()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{name} is not TOML: {error}") from error
     except ValidationError as error:
-        raise ConfigError(explain(name, _ProfileFile, error)) from error
+        raise ConfigError(explain(name, ProfileFile, error)) from error
     return _Converter(name, tables).convert(of_bytes(data))
 
 
 class _Converter:
     """Turns checked tables into core values, collecting what no single table can know to be wrong."""
 
-    def __init__(self, name: str, tables: _ProfileFile) -> None:
+    def __init__(self, name: str, tables: ProfileFile) -> None:
         self._name = name
         self._file = tables
         self._problems: list[str] = []
         self._order = list(tables.series)
         self._kinds = tables.kinds or DEFAULT_KINDS
+        self._signers = SignerReader(tables, self._report)
 
     def convert(self, digest: str) -> Profile:
         version = self._compile_version()
         groups = set(version.groupindex)
         self._check_names(groups)
+        accepted = self._signers.read_accepted()
+        roles = {
+            role: Role(
+                role,
+                table.owner,
+                Duty(table.duty),
+                tuple(table.reads),
+                self._signers.read(f"roles.{role}.signers", table.signers),
+            )
+            for role, table in self._file.roles.items()
+        }
+        record = self._make_record(groups)
         artifacts = tuple(
             self._make_artifact(f"artifact[{index}] ({table.key})", table, groups)
             for index, table in enumerate(self._file.artifact)
@@ -213,14 +111,27 @@ class _Converter:
                 series: Series(series, table.status, table.since, table.until)
                 for series, table in self._file.series.items()
             },
-            roles={
-                role: Role(role, table.owner, Duty(table.duty), tuple(table.reads))
-                for role, table in self._file.roles.items()
-            },
+            roles=roles,
             artifacts=artifacts,
             slug=tuple(self._file.listing.slug),
             commit_required=self._file.handover.commit,
+            accepted=accepted,
+            record=record,
+            keyring=self._file.openpgp.keys if self._file.openpgp else None,
         )
+
+    def _make_record(self, groups: set[str]) -> RecordRule | None:
+        table = self._file.record
+        if table is None:
+            return None
+        self._check("record.class", table.cache_class, self._file.classes)
+        self._check_template("record.key", table.key, {*groups, "release", "number"})
+        for needed in ("release", "number"):
+            if needed not in placeholders(table.key):
+                self._report("record.key", table.key, f"{{{needed}}} in it: each record has its own key")
+        if not table.key.startswith(self._file.project.key_prefix):
+            self._report("record.key", table.key, f"a key under {self._file.project.key_prefix!r}")
+        return RecordRule(table.key, self._deliver(table.key, table.cache_class))
 
     def _raise_problems(self) -> None:
         if self._problems:
@@ -262,20 +173,9 @@ class _Converter:
                 held = f"since {table.since} until {table.until}"
                 self._report(f"series.{series}", held, "until on or after since")
 
-    def _make_artifact(self, where: str, table: _Artifact, groups: set[str]) -> ArtifactRule:
+    def _make_artifact(self, where: str, table: ArtifactTable, groups: set[str]) -> ArtifactRule:
         names = {*groups, "release", *table.each}
         self._check_artifact(where, table, names)
-        signing = self._file.signing
-        signatures = (
-            SidecarRule(
-                suffix,
-                by_rm=True,
-                need=Need.OPTIONAL,
-                series=None,
-                delivery=self._deliver(suffix, signing.cache_class or table.cache_class),
-            )
-            for suffix in (signing.suffixes if table.sign else ())
-        )
         own = (
             SidecarRule(
                 side.suffix,
@@ -283,6 +183,7 @@ class _Converter:
                 need=Need(side.need),
                 series=self._range(f"{where}.sidecars", side.since, side.until),
                 delivery=self._deliver(side.suffix, side.cache_class or table.cache_class),
+                format=Format(side.format),
             )
             for side in table.sidecars
         )
@@ -294,12 +195,29 @@ class _Converter:
             needs=self._needs(where, table),
             series=self._range(where, table.since, table.until),
             delivery=self._deliver(table.key, table.cache_class, table.content_type),
-            sign=table.sign,
-            sidecars=(*own, *signatures),
+            sign=frozenset(self._kinds_of(f"{where}.sign", self._list_signed(table))),
+            sidecars=(*own, *(self._sign(table) if table.sign else ())),
             row=row,
         )
 
-    def _check_artifact(self, where: str, table: _Artifact, names: set[str]) -> None:
+    def _list_signed(self, table: ArtifactTable) -> list[str]:
+        if isinstance(table.sign, bool):
+            return ["all"] if table.sign else []
+        return table.sign
+
+    def _sign(self, table: ArtifactTable) -> Iterator[SidecarRule]:
+        """Make the rules of the sidecars that signing an artifact makes."""
+        signing = self._file.signing
+        for kind, suffix in zip(
+            SIGSTORE, (signing.bundle, signing.signature, signing.certificate), strict=True
+        ):
+            if suffix:
+                delivery = self._deliver(suffix, signing.cache_class or table.cache_class)
+                yield SidecarRule(
+                    suffix, by_rm=True, need=Need.REQUIRED, series=None, delivery=delivery, format=kind
+                )
+
+    def _check_artifact(self, where: str, table: ArtifactTable, names: set[str]) -> None:
         for used in (table.cache_class, *(side.cache_class for side in table.sidecars)):
             self._check(f"{where}.class", used or table.cache_class, self._file.classes)
         self._check_template(f"{where}.key", table.key, names)
@@ -320,7 +238,7 @@ class _Converter:
             delivering = [name for name, other in self._file.roles.items() if other.duty == "delivers"]
             self._report(f"{where}.role", repr(table.role), f"a role that delivers: {', '.join(delivering)}")
 
-    def _needs(self, where: str, table: _Artifact) -> Mapping[str, Need]:
+    def _needs(self, where: str, table: ArtifactTable) -> Mapping[str, Need]:
         required = self._kinds_of(f"{where}.required", table.required)
         optional = self._kinds_of(f"{where}.optional", table.optional)
         if not required and not optional:

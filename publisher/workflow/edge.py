@@ -1,6 +1,6 @@
 """Looks at public URLs as a user does, and waits without letting go of the lease."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from publisher.core.digests import display
@@ -72,7 +72,7 @@ def look(
         faults = looker.look_until_right(base, files)
         if faults:
             world.observer.warn(f"{len(faults)} URLs are invalidated: {faults[0].url}: {faults[0].found}")
-            _invalidate(world, check_lease, [fault.file.key for fault in faults], promotion)
+            forget(world, check_lease, [fault.file.key for fault in faults], promotion)
             faults = looker.look_until_right(base, [fault.file for fault in faults])
         if faults:
             lines = [f"{fault.url}: {fault.found}" for fault in faults]
@@ -133,7 +133,7 @@ class _Looker:
         return None if digest == file.digest else f"{display(digest)} instead of {display(file.digest)}"
 
 
-def _invalidate(world: World, check_lease: Callable[[], None], keys: list[str], promotion: str) -> None:
+def forget(world: World, check_lease: Callable[[], None], keys: Sequence[str], promotion: str) -> None:
     """Let every edge forget these keys: as users ask for them, and as the gate does while it lists them."""
     for part in range(0, len(keys), _MOST_KEYS):
         paths = sorted(

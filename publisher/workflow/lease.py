@@ -103,9 +103,7 @@ def _acquire(world: World, purpose: str) -> LeaseHolder:
                 f"it expires in {left} s unless renewed",
                 "wait until that run has ended, then run again",
             )
-    lease = Lease(
-        schema=1, token=world.new_id(), holder=world.caller.who(), purpose=purpose, seconds=SECONDS
-    )
+    lease = Lease(schema=1, token=world.new_id(), holder=world.caller.who(), purpose=purpose, seconds=SECONDS)
     try:
         etag = state.write_lease(lease, stored.etag if stored else None)
     except ConflictError as error:

@@ -23,10 +23,12 @@ from publisher.errors import (
     StoreError,
     UnfinishedError,
 )
+from publisher.ports import Signer
 from publisher.workflow.edge import look, wait
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import find_moved, list_folders
 from publisher.workflow.lease import LeaseHolder
+from publisher.workflow.records import write_record
 from publisher.workflow.world import World
 
 MAX_PENDING_AGE = timedelta(days=1)
@@ -42,6 +44,7 @@ _TRIES = 3
 class Run:
     """One promotion under way. `streamed` counts the bytes that had to pass through this machine.
 
+    `signer` is the login that signs the record; None where nothing is left to be signed, or nobody is.
     `step` names the one under way. `pending` and `placed` remember what this run has seen of the copies; a
     run without them asks the store.
     """
@@ -51,6 +54,7 @@ class Run:
     keeper: GateKeeper
     plan: Plan
     who: str
+    signer: Signer | None = None
     deep: bool = False
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
     placed: dict[str, Version] = field(default_factory=dict[str, Version])
@@ -225,11 +229,17 @@ def settle(run: Run) -> None:
 
 
 def record(run: Run) -> None:
-    """Record what was made public, for each release, and mark the promotion done."""
+    """Record what was made public, for each release, signed and beside it, and mark the promotion done."""
     now = run.world.staging.now()
-    for entry in make_records(run.plan, run.who, now):
-        run.lease.check()
-        run.world.state.write_record(entry)
+    for release, entry in zip(run.plan.releases, make_records(run.plan, run.who, now), strict=True):
+        write_record(
+            run.world,
+            run.lease.check,
+            entry,
+            signer=run.signer,
+            recorders=release.recorders,
+            public=release.record,
+        )
     run.lease.check()
     run.world.state.mark(Phase.DONE, Mark(1, run.plan.id, run.who, now, ""))
 
@@ -244,7 +254,7 @@ AFTER_LIVE = (
     Step("place", place_files, "every file to its public key, created and never overwritten"),
     Step("look", look_at_files, "at every URL, as users see it"),
     Step("settle", settle, "waiting until no edge remembers a miss, then out of the gate"),
-    Step("record", record, "what was made public, by whom"),
+    Step("record", record, "what was made public, by whom: signed, and beside it"),
 )
 FINISHED = "finished"
 """What a run's step is called after its last."""

@@ -1,11 +1,24 @@
 """Everything a command needs from the outside, wired once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from publisher.core.gate import Times
+from publisher.core.identity import Rejected, Signed
 from publisher.core.profile import Profile
-from publisher.ports import Caller, Cdn, Gate, Parallel, Public, Staging, Web
+from publisher.core.signing import Checked
+from publisher.ports import (
+    Caller,
+    Cdn,
+    Gate,
+    OpenPgp,
+    Parallel,
+    Public,
+    SigningService,
+    Staging,
+    Verifier,
+    Web,
+)
 from publisher.workflow.observer import Observer
 from publisher.workflow.state import StateStore
 
@@ -24,18 +37,22 @@ class Visitor:
 
     profile: Profile
     web: Web
+    verifier: Callable[[], Verifier]
     parallel: Parallel
     sleep: Callable[[float], None]
     monotonic: Callable[[], float]
     observer: Observer
     site: Site
+    signed_records: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """The ports, the project's rules and the names of the roles that have credentials.
 
-    `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them.
+    `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them. What is
+    needed for signatures is made when it is first asked for, since it takes a second. `signed_records` of
+    False lets records be written that nobody signed. `verdicts` remembers what was verified, by content.
     """
 
     profile: Profile
@@ -46,6 +63,9 @@ class World:
     gate: Gate
     cdn: Cdn
     web: Web
+    verifier: Callable[[], Verifier]
+    signing: Callable[[], SigningService]
+    openpgp: Callable[[], OpenPgp]
     parallel: Parallel
     new_id: Callable[[], str]
     sleep: Callable[[float], None]
@@ -53,6 +73,10 @@ class World:
     observer: Observer
     site: Site
     times: Times
+    signed_records: bool = True
+    verdicts: dict[tuple[str, ...], Signed | Rejected | Checked] = field(
+        default_factory=dict[tuple[str, ...], Signed | Rejected | Checked]
+    )
 
     @property
     def state(self) -> StateStore:
@@ -63,5 +87,13 @@ class World:
     def visitor(self) -> Visitor:
         """Give the part of it that needs no credentials."""
         return Visitor(
-            self.profile, self.web, self.parallel, self.sleep, self.monotonic, self.observer, self.site
+            profile=self.profile,
+            web=self.web,
+            verifier=self.verifier,
+            parallel=self.parallel,
+            sleep=self.sleep,
+            monotonic=self.monotonic,
+            observer=self.observer,
+            site=self.site,
+            signed_records=self.signed_records,
         )

@@ -82,8 +82,8 @@ def _look_at_bucket(port: str) -> Callable[[Names, Arguments], tuple[Right, ...]
     return lambda names, given: (Right("s3:ListBucket", names.bucket(port)),)
 
 
-def _put(names: Names, given: Arguments, **condition: str) -> tuple[Right, ...]:
-    return (_write(f"{names.bucket('staging')}/{given['key']}", **condition),)
+def _put(names: Names, given: Arguments, port: str = "staging", **condition: str) -> tuple[Right, ...]:
+    return (_write(f"{names.bucket(port)}/{given['key']}", **condition),)
 
 
 def _write(resource: str, **condition: str) -> Right:
@@ -122,6 +122,7 @@ _READS = {
         "describe": Call("HeadObject", _object(port, "s3:GetObject")),
         "read": Call("GetObject", _object(port, "s3:GetObject")),
         "compute_digest": Call("GetObject", _pinned(port, "version", "s3:GetObjectVersion")),
+        "stream": Call("GetObject", _pinned(port, "source", "s3:GetObject")),
         "now": Call("HeadBucket", _look_at_bucket(port)),
     }.items()
 }
@@ -135,10 +136,15 @@ CALLS: Mapping[tuple[str, str], Call] = {
     ("staging", "replace"): Call(
         "PutObject", lambda names, given: _put(names, given, if_match=given["etag"])
     ),
-    ("staging", "stream"): Call("GetObject", _pinned("staging", "source", "s3:GetObject")),
     # Whoever follows the link does so with the rights of who signed it.
     ("staging", "sign_link"): Call(None, _pinned("staging", "source", "s3:GetObjectVersion")),
     ("public", "copy_staged"): Call("CopyObject", _copy("staging")),
+    ("public", "create"): Call(
+        "PutObject", lambda names, given: _put(names, given, "public", if_none_match="*")
+    ),
+    ("public", "replace"): Call(
+        "PutObject", lambda names, given: _put(names, given, "public", if_match=given["etag"])
+    ),
     ("public", "place"): Call("CopyObject", _copy("public", if_none_match="*")),
     ("gate", "read_etag"): Call("DescribeKeyValueStore", _store("DescribeKeyValueStore")),
     ("gate", "read_entries"): Call("ListKeys", _store("ListKeys")),

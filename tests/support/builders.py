@@ -7,9 +7,11 @@ from functools import cache
 from publisher.core import sums
 from publisher.core.decide import Author
 from publisher.core.digests import of_bytes
+from publisher.core.identity import Identity, Rejected
 from publisher.core.plan import Plan, PlannedFile, PlannedRelease, Version
 from publisher.core.profile import Delivery, Profile, Release
 from publisher.core.refusals import Refusal, Waiver
+from publisher.core.signing import Checked
 from publisher.core.snapshot import (
     ReleaseSnapshot,
     ReleaseState,
@@ -54,7 +56,10 @@ reads = ["source", "windows"]
 commit = true
 
 [signing]
-suffixes = [".sig"]
+bundle = ".sig"
+
+[identity.series]
+"1.2" = [{ name = "rm@example.org", issuer = "https://accounts.example.org" }]
 """
 ARTIFACTS = """
 [[artifact]]
@@ -82,6 +87,9 @@ SBOM = f"{EXE}.sbom"
 COMMIT = "c" * 40
 TODAY = date(2030, 6, 15)
 NOON = datetime(2030, 6, 15, 12, tzinfo=UTC)
+SIGNER = Identity("rm@example.org", "https://accounts.example.org")
+GOOD = Checked(by=SIGNER.name)
+BAD = Checked(Rejected("a bundle of another file", "one of this file's digest", "was it built again?"))
 BINARY = Delivery("application/octet-stream", "immutable", "public, max-age=31536000, immutable")
 
 
@@ -153,9 +161,11 @@ def a_candidate(
     state: ReleaseState | None = OPEN,
     numbers: tuple[int, ...] = (),
     profile: Profile | None = None,
+    checked: Mapping[str, Checked] | None = None,
 ) -> ReleaseSnapshot:
-    """Make a release of which everything required is handed over, but for what a test states."""
+    """Make a release of which everything required is handed over and signed, but for what a test states."""
     exe = f"{name}/setup.exe"
+    sig = f"{name}/tool.tgz.sig"
     return ReleaseSnapshot(
         release=a_release(name, profile),
         state=state,
@@ -165,8 +175,9 @@ def a_candidate(
             "windows": windows or handed_over("windows", {exe: "setup", f"{exe}.sbom": "sbom"}),
             "qa": qa or RoleStaging({}),
         },
-        rm=stage("_rm", rm or {}),
+        rm=stage("_rm", {sig: "sig"} if rm is None else rm),
         numbers=numbers,
+        checked={sig: GOOD, **(checked or {})},
     )
 
 

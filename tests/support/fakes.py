@@ -83,7 +83,9 @@ class FakeS3:
 
 
 class FakeBucket:
-    """Reads of one bucket."""
+    """Reads of one bucket. A stream comes in pieces of `chunk` bytes."""
+
+    chunk = 4
 
     def __init__(self, s3: FakeS3, name: str) -> None:
         self.name = name
@@ -103,6 +105,17 @@ class FakeBucket:
         return Described(
             version, len(found.data or b""), found.modified, found.digest if found.whole else None
         )
+
+    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
+        self._s3.before("stream", source.key)
+        found = self.current(source.key)
+        if found is None or found.etag != source.etag:
+            raise GoneError(source.key)
+        data = found.data or b""
+        assert offset == 0 or offset < len(data), "416"
+        for start in range(offset, len(data), self.chunk):
+            self._s3.before("chunk", source.key)
+            yield data[start : start + self.chunk]
 
     def read(self, key: str) -> ReadObject | None:
         self._s3.before("read", key)
@@ -154,9 +167,7 @@ class FakeBucket:
 
 
 class FakeStaging(FakeBucket):
-    """The staging bucket. A stream comes in pieces of `chunk` bytes."""
-
-    chunk = 4
+    """The staging bucket."""
 
     def upload(self, key: str, path: Path, digest: Digest) -> None:
         self._write("upload", key)
@@ -188,17 +199,6 @@ class FakeStaging(FakeBucket):
                 raise ConflictError(key)
             return self._answer(self.store(key, data).etag)
 
-    def stream(self, source: Version, offset: int) -> Iterator[bytes]:
-        self._s3.before("stream", source.key)
-        found = self.current(source.key)
-        if found is None or found.etag != source.etag:
-            raise GoneError(source.key)
-        data = found.data or b""
-        assert offset == 0 or offset < len(data), "416"
-        for start in range(offset, len(data), self.chunk):
-            self._s3.before("chunk", source.key)
-            yield data[start : start + self.chunk]
-
     def sign_link(self, source: Version, seconds: int) -> str:
         return f"https://staging.example.org/{source.key}?versionId={source.version_id}&for={seconds}"
 
@@ -213,6 +213,21 @@ class FakePublic(FakeBucket):
     def place(self, source: Version, key: str, delivery: Delivery) -> Copied:
         self._write("place", key)
         return self._place(self, source, key, delivery)
+
+    def create(self, key: str, data: bytes, delivery: Delivery) -> str:
+        self._write("create", key)
+        with self._s3.lock:
+            if self.current(key):
+                raise ConflictError(key)
+            return self._answer(self.store(key, data, delivery).etag)
+
+    def replace(self, key: str, data: bytes, delivery: Delivery, etag: str) -> str:
+        self._write("replace", key)
+        with self._s3.lock:
+            found = self.current(key)
+            if found is None or found.etag != etag:
+                raise ConflictError(key)
+            return self._answer(self.store(key, data, delivery).etag)
 
     def _place(self, bucket: FakeBucket, source: Version, key: str, delivery: Delivery) -> Copied:
         with self._s3.lock:
@@ -275,6 +290,12 @@ class FakeWeb:
         if found is None:
             return Seen(404, 0, None)
         return Seen(200, len(found.data or b""), found.etag)
+
+    def read(self, url: str) -> bytes | None:
+        key = url.split("/", 3)[3]
+        self._s3.before("get", key)
+        found = self.find(key)
+        return found.data if found else None
 
     def compute_digest(self, url: str) -> Digest:
         key = url.split("/", 3)[3]
