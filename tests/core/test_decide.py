@@ -3,29 +3,42 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from publisher.core.assess import assess_release
-from publisher.core.decide import Decision, NothingToDo, Refused, plan_promotion, refuse_together
-from publisher.core.plan import Look, PlannedFile, PlannedRelease
-from publisher.core.profile import RM, Need, Profile, Row
+from publisher.core.decide import (
+    Decision,
+    NothingToDo,
+    Refused,
+    next_number,
+    plan_promotion,
+    refuse_together,
+)
+from publisher.core.digests import of_bytes
+from publisher.core.identity import Signed
+from publisher.core.plan import Look, Plan, PlannedFile
+from publisher.core.profile import RM, Need, Profile, PublicRecord, Row
 from publisher.core.refusals import WAIVABLE, Refusal, apply_waivers
 from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, Snapshot, Unfinished
 from publisher.core.sums import parse_sums
 from tests.support.builders import (
     AN_AUTHOR,
     ARTIFACTS,
+    BAD,
     BINARY,
     COMMIT,
     EXE,
+    GOOD,
     HEAD,
     NOON,
     PDF,
     SBOM,
     SIG,
+    SIGNER,
     TGZ,
     a_candidate,
     a_file,
@@ -40,7 +53,20 @@ from tests.support.builders import (
 )
 
 SETUP = {EXE: "setup", SBOM: "sbom"}
-BOTH = {TGZ: "tool", **SETUP}
+ALL = {TGZ: "tool", **SETUP, SIG: "sig"}
+PROMOTER = replace(SIGNER, name="promoter@example.org")
+PROMOTER_TABLE = f"{{ name = '{PROMOTER.name}', issuer = '{PROMOTER.issuer}' }}"
+RECORDED_HEAD = (
+    HEAD.replace("[identity.series]", f"[identity]\nrecords = [{PROMOTER_TABLE}]\n\n[identity.series]")
+    + '[record]\nkey = "{release}/record-{number}.json"\n'
+)
+RECORDED = a_profile(head=RECORDED_HEAD)
+CHECKED_SBOM = a_profile(ARTIFACTS.replace('".sbom"', '".sbom", format = "spdx"'))
+SELF_SIGNED = handed_over("source", {TGZ: "tool", SIG: "sig"})
+SIGNED = replace(handed_over("windows", SETUP), signed=Signed(PROMOTER, b"signature\n", b"certificate\n"))
+SIGNED_HAND_OVER = a_profile(
+    head=HEAD.replace("[roles.windows]", f"[roles.windows]\nsigners = [{PROMOTER_TABLE}]")
+)
 
 
 def promote(
@@ -72,7 +98,7 @@ def test_a_complete_release_is_planned_from_exactly_what_is_staged() -> None:
     decision = decide(a_snapshot(a_candidate()))
     setup = a_stored("setup", f"windows/1.2.0/{EXE}")
 
-    assert keys_of(decision) == [TGZ, EXE, SBOM]
+    assert keys_of(decision) == [TGZ, EXE, SBOM, SIG]
     assert decision.plan.files[1] == PlannedFile(
         key=EXE,
         release="1.2.0",
@@ -89,6 +115,7 @@ def test_a_complete_release_is_planned_from_exactly_what_is_staged() -> None:
         (True, None),
         (False, None),
         (False, EXE),
+        (False, TGZ),
     ]
     assert (decision.skipped, decision.streamed) == (0, 0)
 
@@ -97,7 +124,7 @@ def test_a_plan_names_its_author_its_releases_and_its_profile() -> None:
     plan = decide(a_snapshot(a_candidate())).plan
 
     assert (plan.schema, plan.id, plan.who, plan.when) == (1, "p1", "an ARN", NOON)
-    assert plan.releases == (PlannedRelease("1.2.0", COMMIT, 1, 1),)
+    assert [(r.name, r.commit, r.attempt, r.number) for r in plan.releases] == [("1.2.0", COMMIT, 1, 1)]
     assert (plan.profile, plan.profile_digest) == ("Tool", a_profile().digest)
     assert (plan.waivers, plan.waived) == ((), ())
 
@@ -131,9 +158,9 @@ def test_a_second_attempt_of_a_project_without_commits_is_in_the_plan() -> None:
     profile = a_profile(head=HEAD.replace("commit = true", ""))
     candidate = a_candidate(state=a_state(None, attempt=2))
 
-    assert decide(a_snapshot(candidate), profile=profile).plan.releases == (
-        PlannedRelease("1.2.0", None, 2, 1),
-    )
+    (release,) = decide(a_snapshot(candidate), profile=profile).plan.releases
+
+    assert (release.name, release.commit, release.attempt, release.number) == ("1.2.0", None, 2, 1)
 
 
 def test_bytes_that_had_to_be_read_are_counted() -> None:
@@ -149,25 +176,25 @@ def test_bytes_that_had_to_be_read_are_counted() -> None:
 def test_a_file_that_is_public_already_is_skipped() -> None:
     decision = decide(a_snapshot(a_candidate(), public={TGZ: "tool"}))
 
-    assert keys_of(decision) == [EXE, SBOM]
+    assert keys_of(decision) == [EXE, SBOM, SIG]
     assert decision.skipped == 1
 
 
 def test_a_file_of_a_live_promotion_counts_as_public() -> None:
     live = Unfinished(a_plan(a_file(TGZ, "tool"), releases=("1.2.9",)), live=True)
 
-    assert keys_of(decide(a_snapshot(a_candidate(), unfinished=(live,)))) == [EXE, SBOM]
+    assert keys_of(decide(a_snapshot(a_candidate(), unfinished=(live,)))) == [EXE, SBOM, SIG]
 
 
 def test_a_file_of_a_promotion_that_is_only_planned_is_planned_again() -> None:
     planned = Unfinished(a_plan(a_file(TGZ, "tool")), live=False)
 
-    assert keys_of(decide(a_snapshot(a_candidate(), unfinished=(planned,)))) == [TGZ, EXE, SBOM]
+    assert keys_of(decide(a_snapshot(a_candidate(), unfinished=(planned,)))) == [TGZ, EXE, SBOM, SIG]
 
 
 def test_late_files_of_a_promoted_release_are_its_next_promotion() -> None:
     late = a_candidate(numbers=(1, 2), source=handed_over("source", {PDF: "guide"}), windows=RoleStaging({}))
-    decision = decide(a_snapshot(late, public=BOTH))
+    decision = decide(a_snapshot(late, public=ALL))
 
     assert keys_of(decision) == [PDF]
     assert [release.number for release in decision.plan.releases] == [3]
@@ -187,49 +214,49 @@ def test_a_live_promotion_takes_a_number_of_its_releases() -> None:
 def test_a_late_file_that_differs_from_the_public_one_is_refused_for_good() -> None:
     late = a_candidate(numbers=(1,), source=handed_over("source", {TGZ: "second"}))
 
-    assert refuse(a_snapshot(late, public=BOTH)) == [("public", TGZ)]
-    assert refuse(a_snapshot(late, public=BOTH), f"public:{TGZ}")[0] == ("public", TGZ)
+    assert refuse(a_snapshot(late, public=ALL)) == [("public", TGZ)]
+    assert refuse(a_snapshot(late, public=ALL), f"public:{TGZ}")[0] == ("public", TGZ)
 
 
 def test_a_release_of_which_everything_is_public_has_nothing_to_do() -> None:
-    assert promote(a_snapshot(a_candidate(), public=BOTH)) == NothingToDo(3)
+    assert promote(a_snapshot(a_candidate(), public=ALL)) == NothingToDo(3)
 
 
 @pytest.mark.parametrize(
     ("candidate", "public"),
     [
-        (a_candidate(numbers=(1,), rm={SIG: "signature"}), 4),
-        (a_candidate(numbers=(1,), source=RoleStaging({}), windows=RoleStaging({})), 0),
-        (a_candidate(numbers=(1,), qa=staged("qa", {}, hold=b"too late")), 3),
-        (a_candidate(numbers=(1,), state=None), 3),
+        (a_candidate(numbers=(1,)), 4),
+        (a_candidate(numbers=(1,), source=RoleStaging({}), windows=RoleStaging({}), rm={}), 0),
+        (a_candidate(numbers=(1,), qa=staged("qa", {}, hold=b"too late")), 4),
+        (a_candidate(numbers=(1,), state=None), 4),
     ],
     ids=["all staged", "staging expired", "held since", "state lost"],
 )
 def test_a_settled_release_has_nothing_to_do_whatever_else_has_changed(
     candidate: ReleaseSnapshot, public: int
 ) -> None:
-    world = a_snapshot(candidate, public={**BOTH, SIG: "signature"}, provisioned=(), today=date(2040, 1, 1))
+    world = a_snapshot(candidate, public={**ALL}, provisioned=(), today=date(2040, 1, 1))
 
     assert promote(world, "missing:*") == NothingToDo(public)
 
 
 def test_a_settled_release_beside_a_new_one_is_left_alone() -> None:
     done = a_candidate("1.2.0", numbers=(1,), qa=staged("qa", {}, hold=b"too late"))
-    decision = decide(a_snapshot(done, a_candidate("1.2.1"), public=BOTH))
+    decision = decide(a_snapshot(done, a_candidate("1.2.1"), public=ALL))
 
     assert decision.plan.names() == {"1.2.1"}
-    assert decision.skipped == 3
+    assert decision.skipped == 4
 
 
 def test_an_extra_file_keeps_a_promoted_release_from_being_settled() -> None:
     late = a_candidate(numbers=(1,), source=staged("source", {"x": "x"}))
 
-    assert refuse(a_snapshot(late, public=BOTH)) == [("extra", "x")]
-    assert promote(a_snapshot(late, public=BOTH), "extra:x") == NothingToDo(2)
+    assert refuse(a_snapshot(late, public=ALL)) == [("extra", "x")]
+    assert promote(a_snapshot(late, public=ALL), "extra:x") == NothingToDo(2)
 
 
 def test_a_release_of_which_nothing_gets_public_has_no_part_in_the_plan() -> None:
-    empty = a_candidate("1.2.1", source=RoleStaging({}), windows=RoleStaging({}))
+    empty = a_candidate("1.2.1", source=RoleStaging({}), windows=RoleStaging({}), rm={})
     plan = decide(a_snapshot(a_candidate(), empty), "missing:*/1.2.1").plan
 
     assert plan.names() == {"1.2.0"}
@@ -251,27 +278,27 @@ def test_waiving_a_missing_hand_over_publishes_nothing_of_that_role() -> None:
 def test_waiving_a_missing_file_publishes_the_others() -> None:
     world = a_snapshot(a_candidate(windows=handed_over("windows", {EXE: "setup"})))
 
-    assert keys_of(decide(world, f"missing:{SBOM}")) == [TGZ, EXE]
+    assert keys_of(decide(world, f"missing:{SBOM}")) == [TGZ, EXE, SIG]
 
 
 @pytest.mark.parametrize("listed", [{TGZ: "tool"}, {TGZ: "tool", "x": "x"}])
 def test_waiving_an_extra_file_leaves_it_out(listed: Mapping[str, str]) -> None:
     source = handed_over("source", {TGZ: "tool", "x": "x"}, listed=listed)
 
-    assert keys_of(decide(a_snapshot(a_candidate(source=source)), "extra:x")) == [TGZ, EXE, SBOM]
+    assert keys_of(decide(a_snapshot(a_candidate(source=source)), "extra:x")) == [TGZ, EXE, SBOM, SIG]
 
 
 def test_waiving_a_sidecar_without_its_artifact_leaves_it_out() -> None:
     world = a_snapshot(a_candidate(windows=handed_over("windows", {SBOM: "sbom"})))
 
-    assert keys_of(decide(world, f"extra:{SBOM}", f"missing:{EXE}")) == [TGZ]
+    assert keys_of(decide(world, f"extra:{SBOM}", f"missing:{EXE}")) == [TGZ, SIG]
 
 
 def test_waiving_a_hold_publishes_what_was_held() -> None:
     world = a_snapshot(a_candidate(qa=staged("qa", {}, hold=b"no")))
     decision = decide(world, "hold:qa/1.2.0")
 
-    assert keys_of(decision) == [TGZ, EXE, SBOM]
+    assert keys_of(decision) == [TGZ, EXE, SBOM, SIG]
     assert decision.plan.waived[0].found == "a hold by qa: no"
 
 
@@ -285,8 +312,24 @@ def test_waiving_a_hold_publishes_what_was_held() -> None:
         (a_candidate(), {TGZ: "first"}, f"public:{TGZ}"),
         (a_candidate(source=staged("source", {TGZ: "a"})), {TGZ: "first"}, f"public:{TGZ}"),
         (a_candidate(state=None), {}, "not-open:1.2.0"),
+        (a_candidate(rm={}), {}, f"signature:{SIG}"),
+        (a_candidate(checked={SIG: BAD}), {}, f"signature:{SIG}"),
+        (a_candidate(source=SELF_SIGNED, rm={}, checked={SIG: BAD}), {}, f"signature:{SIG}"),
+        (replace(a_candidate(), checked={}), {}, f"signature:{SIG}"),
     ],
-    ids=["digest", "role", "commit", "attempt", "public", "public, not handed over", "not open"],
+    ids=[
+        "digest",
+        "role",
+        "commit",
+        "attempt",
+        "public",
+        "public, not handed over",
+        "not open",
+        "unsigned",
+        "signed badly",
+        "signed badly by its builder",
+        "signature not checked",
+    ],
 )
 def test_a_refusal_for_good_stands_whatever_is_waived(
     candidate: ReleaseSnapshot, public: Mapping[str, str], name: str
@@ -296,6 +339,44 @@ def test_a_refusal_for_good_stands_whatever_is_waived(
 
     assert (rule, subject) in refuse(world)
     assert (rule, subject) in refuse(world, name, "missing:*", "extra:*", "hold:*")
+
+
+@pytest.mark.parametrize(
+    ("profile", "name", "cure"),
+    [
+        (CHECKED_SBOM, f"sbom:{SBOM}", {"checked": {SIG: GOOD, SBOM: GOOD}}),
+        (
+            SIGNED_HAND_OVER,
+            "signature:windows/1.2.0/SHA256SUMS.sigstore",
+            {"roles": {**a_candidate().roles, "windows": SIGNED}},
+        ),
+    ],
+    ids=["SBOM", "hand-over"],
+)
+def test_what_a_profile_asks_to_be_checked_is_refused_for_good_until_it_is_good(
+    profile: Profile, name: str, cure: Mapping[str, Any]
+) -> None:
+    rule, _, subject = name.partition(":")
+    candidate = a_candidate()
+
+    assert refuse(a_snapshot(candidate), profile=profile) == [(rule, subject)]
+    assert (rule, subject) in refuse(a_snapshot(candidate), name, "missing:*", "extra:*", profile=profile)
+    assert keys_of(decide(a_snapshot(replace(candidate, **cure)), profile=profile)) == [TGZ, EXE, SBOM, SIG]
+
+
+def test_a_bundle_of_the_builders_is_published_from_its_prefix() -> None:
+    decision = decide(a_snapshot(a_candidate(source=SELF_SIGNED, rm={})))
+
+    assert keys_of(decision) == [TGZ, SIG, EXE, SBOM]
+    assert (decision.plan.files[1].role, decision.plan.files[1].artifact) == ("source", TGZ)
+    assert decision.plan.files[1].source.key == f"source/1.2.0/{SIG}"
+
+
+def test_two_bundles_of_one_artifact_are_never_both_published() -> None:
+    world = a_snapshot(a_candidate(source=SELF_SIGNED))
+
+    assert ("extra", SIG) in refuse(world)
+    assert refuse(world, f"extra:{SIG}") == [("key", SIG)]
 
 
 def test_a_waiver_of_nothing_is_refused() -> None:
@@ -328,24 +409,25 @@ def test_every_refusal_is_reported_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "today", "refused"),
+    ("name", "today", "rules"),
     [
-        ("1.2.0", date(2029, 12, 31), True),
-        ("1.2.0", date(2030, 1, 1), False),
-        ("1.2.0", date(2030, 12, 31), False),
-        ("1.2.0", date(2031, 1, 1), True),
-        ("1.1.0", date(2030, 1, 1), True),
-        ("1.3.0", date(2030, 1, 1), True),
+        ("1.2.0", date(2029, 12, 31), ["series"]),
+        ("1.2.0", date(2030, 1, 1), []),
+        ("1.2.0", date(2030, 12, 31), []),
+        ("1.2.0", date(2031, 1, 1), ["series"]),
+        ("1.1.0", date(2030, 1, 1), ["series", "identity"]),
+        ("1.3.0", date(2030, 1, 1), ["series", "identity"]),
     ],
+    ids=["too early", "first day", "last day", "too late", "end of life", "unknown"],
 )
 def test_a_release_is_refused_where_its_series_does_not_hold_today(
-    name: str, today: date, refused: bool
+    name: str, today: date, rules: list[str]
 ) -> None:
     world = a_snapshot(a_candidate(name), today=today)
 
-    assert isinstance(promote(world), Refused) is refused
-    if refused:
-        assert refuse(world) == [("series", name)]
+    assert isinstance(promote(world), Refused) is bool(rules)
+    if rules:
+        assert refuse(world) == [(rule, name) for rule in rules]
 
 
 def test_a_lost_gate_is_refused_for_good_and_says_how_to_rebuild_it() -> None:
@@ -360,9 +442,9 @@ def test_a_lost_gate_is_refused_for_good_and_says_how_to_rebuild_it() -> None:
 
 
 def test_a_lost_gate_concerns_no_release_that_has_nothing_to_do() -> None:
-    done = replace(a_snapshot(a_candidate(numbers=(1,)), public=BOTH), gate_lost=True)
+    done = replace(a_snapshot(a_candidate(numbers=(1,)), public=ALL), gate_lost=True)
 
-    assert promote(done) == NothingToDo(3)
+    assert promote(done) == NothingToDo(4)
 
 
 @pytest.mark.parametrize(
@@ -422,7 +504,7 @@ def test_other_public_files_beside_the_new_ones_do_not_matter() -> None:
 
 def test_conflicts_among_public_files_do_not_stop_what_comes_late() -> None:
     late = a_candidate(source=handed_over("source", {TGZ: "tool", PDF: "guide"}))
-    world = a_snapshot(late, public=BOTH, names=["1.2.0/TOOL.tgz"])
+    world = a_snapshot(late, public=ALL, names=["1.2.0/TOOL.tgz"])
 
     assert keys_of(decide(world)) == [PDF]
 
@@ -465,6 +547,124 @@ def test_a_key_that_a_version_makes_unfit_for_a_url_is_refused() -> None:
     )
 
 
+# --- Identities, records ---------------------------------------------------------------------------------
+
+
+def test_a_plan_says_whose_signatures_count_who_may_record_it_and_where() -> None:
+    plan = decide(a_snapshot(a_candidate(numbers=(1,))), profile=RECORDED).plan
+
+    (release,) = plan.releases
+    assert (release.name, release.number) == ("1.2.0", 2)
+    assert (release.identities, release.recorders) == ((SIGNER,), (SIGNER, PROMOTER))
+    assert release.record == PublicRecord("1.2.0/record-2.json", BINARY)
+
+
+def test_a_plan_without_public_records_says_so() -> None:
+    plan = decide(a_snapshot(a_candidate())).plan
+
+    (release,) = plan.releases
+    assert (release.identities, release.recorders, release.record) == ((SIGNER,), (SIGNER,), None)
+
+
+def test_a_release_that_nobody_may_sign_is_refused_though_it_is_signed() -> None:
+    nobody = a_profile(head=HEAD.replace('"1.2" = [{', '"1.1" = [{'))
+    world = a_snapshot(a_candidate())
+
+    assert refuse(world, profile=nobody) == [("identity", "1.2.0")]
+    assert ("identity", "1.2.0") in refuse(world, "missing:*", "identity:*", profile=nobody)
+    assert keys_of(decide(world)) == [TGZ, EXE, SBOM, SIG]
+
+
+def test_a_release_whose_record_nobody_may_sign_is_refused_unless_records_are_unsigned() -> None:
+    nobody = a_profile(ARTIFACTS.replace("sign = true\n", ""), HEAD[: HEAD.index("[identity.")])
+    world = a_snapshot(a_candidate(rm={}))
+
+    assert refuse(replace(world, signed_records=True), profile=nobody) == [("identity", "1.2.0")]
+    assert keys_of(decide(replace(world, signed_records=False), profile=nobody)) == [TGZ, EXE, SBOM]
+    assert decide(replace(a_snapshot(a_candidate()), signed_records=True))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "live", "number"),
+    [
+        ((), (), 1),
+        ((1, 2), (), 3),
+        ((1, 5), (), 6),
+        ((), (1,), 2),
+        ((1, 2), (3,), 4),
+        ((1, 2, 3), (3,), 4),
+        ((1,), (3, 2), 4),
+    ],
+)
+def test_the_next_record_has_a_number_that_neither_a_record_nor_a_live_promotion_has(
+    numbers: tuple[int, ...], live: tuple[int, ...], number: int
+) -> None:
+    candidate = a_candidate(numbers=numbers)
+    others = (
+        Unfinished(number_plan(7, release="1.2.9"), live=True),
+        Unfinished(number_plan(8), live=False),
+    )
+    world = a_snapshot(
+        candidate, unfinished=(*(Unfinished(number_plan(n), live=True) for n in live), *others)
+    )
+
+    assert next_number(candidate, world) == number
+
+
+def number_plan(number: int, release: str = "1.2.0") -> Plan:
+    plan = a_plan(a_file(f"{release}/other-{number}"), name=f"p{number}", releases=(release,))
+    return replace(plan, releases=tuple(replace(planned, number=number) for planned in plan.releases))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "name", "refused"),
+    [
+        ((), "1.2.0/record-1.json", True),
+        ((), "1.2.0/record-2.json", False),
+        ((1,), "1.2.0/record-1.json", False),
+        ((1,), "1.2.0/record-2.json", True),
+        ((), "1.2.1/record-1.json", False),
+    ],
+)
+def test_a_release_whose_record_would_find_its_key_taken_is_refused(
+    numbers: tuple[int, ...], name: str, refused: bool
+) -> None:
+    world = a_snapshot(a_candidate(numbers=numbers), names=[name])
+
+    assert isinstance(promote(world, profile=RECORDED), Refused) is refused
+    if refused:
+        assert refuse_key(world, RECORDED) == Refusal(
+            "key",
+            name,
+            "a file there already, or one of the release",
+            "no object at the key of the record",
+            "correct [record] of the profile, or ops looks whose object it is",
+        )
+    assert isinstance(promote(world), Decision)
+
+
+def test_a_record_cannot_have_the_key_of_a_file_of_its_release() -> None:
+    clash = a_profile(head=RECORDED_HEAD, artifacts=ARTIFACTS.replace("guide.pdf", "record-2.json"))
+
+    assert keys_of(decide(a_snapshot(a_candidate()), profile=clash))
+    assert refuse(a_snapshot(a_candidate(numbers=(1,))), profile=clash) == [("key", "1.2.0/record-2.json")]
+
+
+# --- Amended sidecars ------------------------------------------------------------------------------------
+
+
+def test_an_amended_release_has_nothing_to_do_and_may_get_late_files() -> None:
+    public = {**ALL, SBOM: "repaired"}
+    amended = replace(a_candidate(numbers=(1, 2)), amended={SBOM: frozenset({of_bytes(b"sbom")})})
+    late = {"source": handed_over("source", {TGZ: "tool", PDF: "guide"}), "windows": amended.roles["windows"]}
+    decision = decide(a_snapshot(replace(amended, roles=late), public=public))
+
+    assert promote(a_snapshot(amended, public=public)) == NothingToDo(4)
+    assert keys_of(decision) == [PDF]
+    assert [release.number for release in decision.plan.releases] == [3]
+    assert refuse(a_snapshot(replace(amended, amended={}), public=public)) == [("public", SBOM)]
+
+
 # --- Whatever is delivered -------------------------------------------------------------------------------
 
 NAMES = [TGZ, PDF, EXE, SBOM, SIG, "1.2.0/stray"]
@@ -496,7 +696,9 @@ def deliver(role: str, own: list[str], flaws: list[str], some: Mapping[str, str]
 @st.composite
 def worlds(draw: st.DrawFn) -> Snapshot:
     """Make a world that could be promoted but for up to three flaws, wherever they are."""
-    places = st.sampled_from(["source", "windows", "qa", "rm", "void", "not open", "done", "public"])
+    places = st.sampled_from(
+        ["source", "windows", "qa", "rm", "void", "not open", "done", "public", "signature"]
+    )
     flaws: dict[str, list[str]] = {}
     for place in draw(st.lists(places, max_size=3)):
         flaws.setdefault(place, []).append(draw(st.sampled_from(FLAWS)))
@@ -512,6 +714,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
         rm=draw(FILES) if "rm" in flaws else {SIG: "good"},
         state=None if "not open" in flaws else a_state(void={"windows": "sums-1"} if "void" in flaws else {}),
         numbers=(1,) if "done" in flaws else (),
+        checked={SIG: BAD} if "signature" in flaws else {},
     )
     return a_snapshot(candidate, public=draw(FILES) if "public" in flaws else {})
 
@@ -548,8 +751,24 @@ def test_a_planned_file_is_new_expected_staged_and_vouched_for(world: Snapshot, 
         objects = candidate.rm if file.role == RM else candidate.roles[file.role].objects
         assert (file.digest, file.source) == (objects[file.key].digest, objects[file.key].version)
         assert file.key not in world.public
-        assert (expected[file.key].role, expected[file.key].need is Need.FORBIDDEN) == (file.role, False)
+        assert expected[file.key].is_from(file.role)
+        assert expected[file.key].need is not Need.FORBIDDEN
         assert file.role == RM or _is_vouched_for(file, candidate.roles[file.role])
+
+
+@given(worlds(), WAIVERS)
+def test_nothing_that_is_to_be_signed_is_planned_without_a_good_signature(
+    world: Snapshot, names: set[str]
+) -> None:
+    decision = promote(world, *sorted(names))
+    if not isinstance(decision, Decision):
+        return
+    (candidate,) = world.releases
+    planned = [file.key for file in decision.plan.files]
+
+    assert len(set(planned)) == len(planned)
+    assert TGZ not in planned or SIG in planned or SIG in world.public
+    assert SIG not in planned or candidate.checked[SIG].problem is None
 
 
 def _is_vouched_for(file: PlannedFile, staging: RoleStaging) -> bool:

@@ -68,7 +68,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "errors",
         }
     ),
-    "settings": frozenset({PACKAGE, "core", "ports", "documents", "config", "workflow", "output"}),
+    "settings": frozenset({PACKAGE, "core", "errors", "ports", "documents", "config", "workflow", "output"}),
     "__init__": frozenset(),
     "__main__": frozenset({"cli"}),
 }

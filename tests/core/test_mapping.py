@@ -67,7 +67,7 @@ def test_a_misspelt_name_is_refused_with_the_closest_one() -> None:
         "extra",
         "tol.tgz",
         "a name that the profile does not know for this release",
-        "one of 2 names of source",
+        "one of 3 names of source",
         "did you mean tool.tgz? correct the name, or leave the file out",
     )
 
@@ -88,7 +88,13 @@ def test_a_name_that_another_role_delivers_is_refused() -> None:
 
 def test_a_name_that_the_release_manager_delivers_is_refused() -> None:
     assert EXPECTED[SIG].role == RM
-    assert refuse("tool.tgz.sig").found == f"{SIG}, which the release manager delivers"
+    assert refuse("tool.tgz.sig", "windows").found == f"{SIG}, which the release manager delivers"
+
+
+def test_a_builder_that_signs_by_itself_uploads_its_bundle_with_its_artifact() -> None:
+    mapped = map_names(["tool.tgz", "tool.tgz.sig"], "source", EXPECTED)
+
+    assert mapped == Mapped({"tool.tgz": TGZ, "tool.tgz.sig": SIG}, ())
 
 
 def test_a_name_of_another_role_too_means_the_own_key() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from publisher.core.digests import of_bytes
 from publisher.core.plan import Look, Plan, PlannedFile, PlannedRelease, find_plan
-from publisher.core.profile import Delivery
+from publisher.core.profile import Delivery, PublicRecord
 from publisher.core.refusals import Refusal
-from tests.support.builders import COMMIT, EXE, NOON, RELEASE, TGZ, a_file, a_plan, a_waiver
+from tests.support.builders import BINARY, COMMIT, EXE, NOON, RELEASE, SIGNER, TGZ, a_file, a_plan, a_waiver
 
 FILES = st.lists(
     st.builds(a_file, st.sampled_from(["a", "b", "c", "d"]), st.text(max_size=3)),
@@ -134,8 +134,11 @@ def test_an_earlier_plan_by_somebody_else_can_be_gone_on_with() -> None:
         replace(PLAN, profile_digest="01"),
         change_file(lambda file: replace(file, delivery=replace(file.delivery, content_type="text/plain"))),
         change_release(lambda release: replace(release, number=2)),
+        change_release(lambda release: replace(release, identities=(SIGNER,))),
+        change_release(lambda release: replace(release, recorders=(SIGNER,))),
+        change_release(lambda release: replace(release, record=PublicRecord("1.2.0/record-1", BINARY))),
     ],
-    ids=["files", "looks", "profile", "content type", "number"],
+    ids=["files", "looks", "profile", "content type", "number", "identities", "recorders", "record"],
 )
 def test_an_earlier_plan_that_would_do_anything_else_is_not_gone_on_with(earlier: Plan) -> None:
     assert not PLAN.continues(earlier)

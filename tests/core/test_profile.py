@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from publisher.core.identity import Identity
 from publisher.core.profile import (
     RM,
     ArtifactRule,
@@ -14,6 +15,8 @@ from publisher.core.profile import (
     Kind,
     Need,
     Profile,
+    PublicRecord,
+    RecordRule,
     Role,
     Row,
     RowRule,
@@ -21,9 +24,18 @@ from publisher.core.profile import (
     SidecarRule,
     placeholders,
 )
+from publisher.core.signing import SIGSTORE, Accepted, Format
 
 GZIP = Delivery("application/gzip", "immutable", "public, max-age=31536000, immutable")
 TODAY = date(2030, 6, 15)
+ALL_KINDS = frozenset({"beta", "security", "final"})
+ISSUER = "https://accounts.example.org"
+RM_OF_1_2 = Identity("rm@example.org", ISSUER)
+STAND_IN = Identity("stand-in@example.org", ISSUER)
+PROMOTER = Identity("promoter@example.org", ISSUER)
+ACCEPTED = Accepted(
+    series={"1.2": (RM_OF_1_2,)}, releases={"1.2.7": (STAND_IN,)}, records=(PROMOTER, RM_OF_1_2)
+)
 
 
 def an_artifact(key: str = "{release}/tool-{release}.tgz", need: Need = Need.REQUIRED) -> ArtifactRule:
@@ -34,7 +46,7 @@ def an_artifact(key: str = "{release}/tool-{release}.tgz", need: Need = Need.REQ
         needs={"beta": need, "final": need},
         series=None,
         delivery=GZIP,
-        sign=False,
+        sign=frozenset(),
         sidecars=(),
         row=None,
     )
@@ -224,7 +236,7 @@ def test_each_makes_an_artifact_of_every_combination() -> None:
 
 def test_a_sidecar_names_its_artifact_and_who_delivers_it() -> None:
     sidecars = (a_sidecar(".sbom"), replace(a_sidecar(".sig"), by_rm=True))
-    profile = a_profile(replace(an_artifact(), sidecars=sidecars, sign=True))
+    profile = a_profile(replace(an_artifact(), sidecars=sidecars, sign=ALL_KINDS))
     release = profile.parse_release("1.2.0")
 
     assert release is not None
@@ -233,6 +245,79 @@ def test_a_sidecar_names_its_artifact_and_who_delivers_it() -> None:
     assert (sbom.role, sbom.artifact, sbom.sign) == ("source", artifact.key, False)
     assert (signature.role, signature.artifact, signature.sign) == (RM, artifact.key, False)
     assert (artifact.delivery, artifact.row, sbom.row) == (GZIP, None, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "builder"),
+    [
+        (Format.FILE, None),
+        (Format.SBOM, None),
+        (Format.OPENPGP, None),
+        (Format.BUNDLE, "source"),
+        (Format.SIGNATURE, "source"),
+        (Format.CERTIFICATE, "source"),
+    ],
+)
+def test_what_a_sigstore_signature_is_made_of_may_come_from_the_builder_too(
+    kind: Format, builder: str | None
+) -> None:
+    rule = replace(a_sidecar(), by_rm=True, format=kind)
+    profile = a_profile(replace(an_artifact(), sidecars=(rule,), sign=ALL_KINDS))
+    release = profile.parse_release("1.2.0")
+
+    assert release is not None
+    artifact, sidecar = profile.expect(release).values()
+    assert (sidecar.format, sidecar.role, sidecar.builder) == (kind, RM, builder)
+    assert (sidecar.is_from(RM), sidecar.is_from("source")) == (True, builder is not None)
+    assert not sidecar.is_from("qa")
+    assert (artifact.format, artifact.builder, artifact.is_from(RM)) == (Format.FILE, None, False)
+
+
+@pytest.mark.parametrize(("name", "signed"), [("1.2.0", True), ("1.2.0b1", False), ("1.1.7", False)])
+def test_an_artifact_is_signed_in_the_kinds_of_release_that_it_names(name: str, signed: bool) -> None:
+    kinds = (Format.FILE, Format.SBOM, Format.OPENPGP, *SIGSTORE)
+    rules = tuple(replace(a_sidecar(f".{kind}"), by_rm=True, format=kind) for kind in kinds)
+    needs = dict.fromkeys(ALL_KINDS, Need.REQUIRED)
+    rule = replace(an_artifact(), needs=needs, sidecars=rules, sign=frozenset({"final"}))
+    profile = a_profile(rule)
+    release = profile.parse_release(name)
+
+    assert release is not None
+    artifact, *sidecars = profile.expect(release).values()
+    assert artifact.sign is signed
+    assert [item.format for item in sidecars] == list(kinds if signed else kinds[:3])
+
+
+@pytest.mark.parametrize(
+    ("name", "signers", "recorders"),
+    [
+        ("1.2.0", (RM_OF_1_2,), (RM_OF_1_2, PROMOTER)),
+        ("1.2.7", (STAND_IN,), (STAND_IN, PROMOTER, RM_OF_1_2)),
+        ("1.1.0", (), (PROMOTER, RM_OF_1_2)),
+    ],
+    ids=["by its series", "a stand-in", "nobody"],
+)
+def test_records_are_signed_by_who_may_sign_the_release_or_all_records(
+    name: str, signers: tuple[Identity, ...], recorders: tuple[Identity, ...]
+) -> None:
+    profile = replace(a_profile(), accepted=ACCEPTED)
+    release = profile.parse_release(name)
+
+    assert release is not None
+    assert profile.find_identities(release) == signers
+    assert profile.find_recorders(release) == recorders
+
+
+def test_a_record_becomes_public_where_the_profile_says_under_its_number() -> None:
+    rule = RecordRule("tool/{base}/{release}-record-{number}.json", GZIP)
+    release = a_profile().parse_release("1.2.0b3")
+
+    assert release is not None
+    assert a_profile().place_record(release, 1) is None
+    for number in (1, 12):
+        assert replace(a_profile(), record=rule).place_record(release, number) == PublicRecord(
+            f"tool/1.2.0/1.2.0b3-record-{number}.json", GZIP
+        )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,21 @@ def test_a_waivable_refusal_is_set_aside_by_its_waiver(rule: str) -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["digest", "role", "commit", "attempt", "public", "hand-over", "key", "series", "provision", "not-open"],
+    [
+        "digest",
+        "role",
+        "commit",
+        "attempt",
+        "public",
+        "hand-over",
+        "key",
+        "series",
+        "provision",
+        "not-open",
+        "signature",
+        "sbom",
+        "identity",
+    ],
 )
 def test_no_other_refusal_can_be_waived(rule: str) -> None:
     refusal = a_refusal(rule)

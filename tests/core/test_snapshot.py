@@ -1,8 +1,12 @@
 """What of the world counts as public, and which promotions are live."""
 
+from dataclasses import replace
+
+import pytest
+
 from publisher.core.digests import of_bytes
 from publisher.core.snapshot import Unfinished, select_live
-from tests.support.builders import EXE, TGZ, a_file, a_plan, a_snapshot
+from tests.support.builders import EXE, SIG, TGZ, a_candidate, a_file, a_plan, a_snapshot
 
 LIVE = Unfinished(a_plan(a_file(TGZ, "tool")), live=True)
 PLANNED = Unfinished(a_plan(a_file(EXE, "setup"), name="p2"), live=False)
@@ -33,3 +37,34 @@ def test_the_live_promotions_of_a_release_are_picked() -> None:
     assert select_live([LIVE, PLANNED, other], ["1.2.0"]) == [LIVE]
     assert select_live([LIVE, PLANNED, other], ["1.2.2"]) == [other]
     assert select_live([LIVE, PLANNED, other], ["1.2.9"]) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "public"),
+    [
+        (TGZ, "tool", True),
+        (TGZ, "other", False),
+        (EXE, "setup", False),
+        (SIG, "third", True),
+        (SIG, "second", True),
+        (SIG, "first", True),
+        (SIG, "never", False),
+        (f"{EXE}.sig", "first", False),
+    ],
+    ids=[
+        "public",
+        "another digest",
+        "not public",
+        "amended",
+        "before the amendment",
+        "before an earlier one",
+        "an amended one that never was public",
+        "amended and not public any more",
+    ],
+)
+def test_what_a_sidecar_was_before_it_was_amended_counts_as_public(key: str, data: str, public: bool) -> None:
+    before = frozenset({of_bytes(b"first"), of_bytes(b"second")})
+    candidate = replace(a_candidate(), amended={SIG: before, f"{EXE}.sig": before})
+    published = {TGZ: of_bytes(b"tool"), SIG: of_bytes(b"third")}
+
+    assert candidate.is_public(key, of_bytes(data.encode()), published) is public

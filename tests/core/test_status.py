@@ -6,15 +6,18 @@ import pytest
 
 from publisher.core.delivery import Standing
 from publisher.core.profile import RM
+from publisher.core.signing import Checked
 from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, SmallObject, Snapshot, Unfinished
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage, report_status
 from tests.support.builders import (
     COMMIT,
     EXE,
+    GOOD,
     NOON,
     RELEASE,
     SBOM,
     SIG,
+    SIGNER,
     TGZ,
     a_candidate,
     a_plan,
@@ -25,7 +28,8 @@ from tests.support.builders import (
     staged,
 )
 
-PUBLIC = {TGZ: "tool", EXE: "setup", SBOM: "sbom"}
+BOTH = {TGZ: "tool", EXE: "setup", SBOM: "sbom"}
+PUBLIC = {**BOTH, SIG: "sig"}
 PLANNED = Unfinished(a_plan(), live=False)
 LIVE = Unfinished(a_plan(name="p2"), live=True)
 
@@ -90,7 +94,7 @@ def test_a_settled_release_is_done_whatever_is_held_by_now() -> None:
 
 
 def test_late_files_make_a_release_ready_again() -> None:
-    status = report(a_snapshot(a_candidate(numbers=(1,), rm={SIG: "signature"}), public=PUBLIC))
+    status = report(a_snapshot(a_candidate(numbers=(1,), rm={SIG: "signature"}), public=BOTH))
 
     assert status.stage is Stage.READY
 
@@ -101,6 +105,14 @@ def test_a_status_tells_commit_and_attempt() -> None:
     assert (report(a_snapshot(opened)).commit, report(a_snapshot(opened)).attempt) == (COMMIT, 1)
     assert (report(a_snapshot(unopened)).commit, report(a_snapshot(unopened)).attempt) == (None, 0)
     assert report(a_snapshot(opened)).kind == "final"
+
+
+def test_a_status_tells_who_may_sign() -> None:
+    unknown = a_snapshot(a_candidate("1.3.0"))
+
+    assert report(a_snapshot(a_candidate())).identities == (SIGNER,)
+    assert report(unknown).identities == ()
+    assert ("identity", "1.3.0") in [(r.rule, r.subject) for r in report(unknown).refusals]
 
 
 def test_refusals_of_series_and_roles_are_reported_too() -> None:
@@ -131,6 +143,16 @@ def test_each_role_stands_for_itself() -> None:
     assert rm.counts == {"ready": 1}
 
 
+def test_a_release_that_waits_for_signatures_alone_is_handed_over_and_says_how_to_sign() -> None:
+    status = report(a_snapshot(a_candidate(rm={})))
+    rm = role_of(status, RM)
+
+    assert status.stage is Stage.HANDED_OVER
+    assert [(refusal.rule, refusal.subject) for refusal in status.refusals] == [("signature", SIG)]
+    assert (rm.missing, rm.advice) == ((SIG,), f"run: publisher sign {RELEASE}")
+    assert role_of(status, "source").advice is None
+
+
 def test_a_hold_without_a_reason_is_shown_as_one() -> None:
     status = report(a_snapshot(a_candidate(qa=staged("qa", {}, hold=b"\n"))))
 
@@ -144,6 +166,8 @@ def test_files_that_had_to_be_read_are_named() -> None:
     candidate = replace(a_candidate(source=source), rm={SIG: a_stored("signature", streamed=True)})
 
     assert report(a_snapshot(candidate)).streamed == (TGZ, SIG)
+    assert report(a_snapshot(a_candidate(checked={SIG: Checked(streamed=4)}))).streamed == (TGZ,)
+    assert report(a_snapshot(a_candidate(checked={SBOM: GOOD}))).streamed == ()
     assert report(a_snapshot(a_candidate())).streamed == ()
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from publisher.core import keys
-from publisher.core.profile import RM, Expected, Need, Profile, Release, Row
+from publisher.core.identity import Identity
+from publisher.core.profile import RM, Delivery, Expected, Need, Profile, Release, Row
+from publisher.core.signatures import refuse_nobody
+from publisher.core.signing import SIGSTORE, Format
 from publisher.documents.profile import load_profile
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +25,8 @@ SAMPLE = tuple(
     if not line.startswith("#")
 )
 SIGNATURES = (".sigstore", ".sig", ".crt")
+GITHUB = "https://github.com/login/oauth"
+GOOGLE = "https://accounts.google.com"
 ARCHS = ("win32", "amd64", "arm64")
 # Releases of every kind that a series can have, for every series.
 NAMES = tuple(f"3.{minor}.{rest}" for minor in range(10, 17) for rest in ("0a1", "0b2", "0rc3", "4", "5rc1"))
@@ -142,12 +147,53 @@ def test_the_sample_lacks_nothing_but_what_is_stated(profile: Profile) -> None:
     assert {item.need for item in lacking} == {Need.OPTIONAL}
 
 
-def test_the_release_manager_signs_what_has_a_row_and_nothing_else(profile: Profile) -> None:
+def test_the_sample_is_what_builders_deliver_and_27_signature_files(profile: Profile) -> None:
+    expected = expect(profile, "3.14.0b3")
+    signatures = {key for key, role, *_ in SAMPLE if role == "rm"}
+    formats = [expected[key].format for key in signatures]
+
+    assert len(SAMPLE) == 138 == 111 + len(signatures)
+    assert signatures == {key for key, item in expected.items() if item.role == RM}
+    assert {expected[key].need for key in signatures} == {Need.REQUIRED}
+    assert {kind: formats.count(kind) for kind in SIGSTORE} == dict.fromkeys(SIGSTORE, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("3.12.13", 10),
+        ("3.13.16", 10),
+        ("3.14.0b3", 9),
+        ("3.14.0rc1", 12),
+        ("3.14.2", 12),
+        ("3.15.0rc2", 13),
+        ("3.15.0", 13),
+        ("3.16.0a1", 10),
+    ],
+)
+def test_as_many_artifacts_are_signed_as_today(profile: Profile, name: str, count: int) -> None:
+    assert sum(item.sign for item in expect(profile, name).values()) == count
+
+
+def test_an_artifact_to_be_signed_has_one_of_each_signature_file(profile: Profile) -> None:
     for name in NAMES:
         expected = expect(profile, name)
-        signed = {item.artifact for item in expected.values() if item.key.endswith(".sigstore")}
-        assert signed == {key for key, item in expected.items() if item.sign}
-        assert signed == {key for key, item in expected.items() if item.row}
+        signed = {key for key, item in expected.items() if item.sign}
+        for suffix in SIGNATURES:
+            assert {item.artifact for item in expected.values() if item.key.endswith(suffix)} == signed
+
+
+def test_the_release_manager_signs_what_has_a_row_and_nothing_else(profile: Profile) -> None:
+    # What release-tools learnt to sign during the betas of 3.14, and what was never part of 3.14.
+    late = ("-linux-android.tar.gz", ".json", "-iOS-XCframework.tar.gz")
+    never = "/Python-{}-iOS-XCframework.tar.gz"
+    for name in NAMES:
+        expected = expect(profile, name)
+        rows = {key for key, item in expected.items() if item.row}
+        if re.match(r"3\.14\.0[ab]", name):
+            rows = {key for key in rows if not key.endswith(late)}
+        rows = {key for key in rows if not key.endswith(never.format(name))}
+        assert {key for key, item in expected.items() if item.sign} == rows
 
 
 # --- The rows of the site ---
@@ -532,6 +578,118 @@ def test_the_media_type_is_that_of_the_longest_suffix(profile: Profile) -> None:
     assert expected["python/3.14.0/Python-3.14.0b3.tgz.spdx.json"].delivery.content_type == (
         "application/spdx+json"
     )
+
+
+# --- Signatures, records ---
+
+
+@pytest.mark.parametrize(
+    ("name", "person", "issuer"),
+    [
+        ("3.10.21", "pablogsal", GOOGLE),
+        ("3.11.15", "pablogsal", GOOGLE),
+        ("3.12.13", "thomas", GOOGLE),
+        ("3.13.16", "thomas", GOOGLE),
+        ("3.14.0b3", "hugo", GITHUB),
+        ("3.14.9", "hugo", GITHUB),
+        ("3.15.0rc2", "hugo", GITHUB),
+        ("3.16.0a1", "savannah", GITHUB),
+    ],
+)
+def test_a_release_is_signed_by_the_release_manager_of_its_series(
+    profile: Profile, name: str, person: str, issuer: str
+) -> None:
+    release = parse(profile, name)
+
+    assert profile.find_identities(release) == (Identity(f"{person}@python.org", issuer),)
+    assert profile.find_recorders(release) == profile.find_identities(release)
+    assert list(refuse_nobody(profile, release, signed_records=True)) == []
+
+
+def test_a_series_that_nobody_is_written_down_for_is_refused(profile: Profile) -> None:
+    release = parse(profile, "3.17.0a1")
+
+    assert profile.find_identities(release) == ()
+    assert [refusal.rule for refusal in refuse_nobody(profile, release, signed_records=False)] == ["identity"]
+
+
+def test_every_series_of_the_profile_has_somebody_who_may_sign(profile: Profile) -> None:
+    assert profile.accepted.series.keys() == profile.series.keys()
+    assert all(profile.accepted.series.values())
+    assert (profile.accepted.everywhere, profile.accepted.releases, profile.accepted.records) == ((), {}, ())
+
+
+SUFFIX_FORMATS = {
+    ".sigstore": Format.BUNDLE,
+    ".sig": Format.SIGNATURE,
+    ".crt": Format.CERTIFICATE,
+    ".asc": Format.OPENPGP,
+    ".spdx.json": Format.SBOM,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sidecar_is_checked_by_its_format(profile: Profile, name: str) -> None:
+    for key, item in expect(profile, name).items():
+        suffix = key.removeprefix(item.artifact or key)
+        assert item.format is SUFFIX_FORMATS.get(suffix, Format.FILE), key
+        assert (item.format is Format.FILE) is (item.artifact is None), key
+
+
+def test_signatures_may_be_amended_and_nothing_else(profile: Profile) -> None:
+    for name in NAMES:
+        amendable = {
+            item.format for item in expect(profile, name).values() if item.delivery.cache_class == "amendable"
+        }
+        others = {item.format for item in expect(profile, name).values()} - amendable
+        assert amendable <= {*SIGSTORE, Format.OPENPGP}
+        assert others <= {Format.FILE, Format.SBOM}
+
+
+def test_openpgp_keys_are_named_for_the_series_that_openpgp_signatures_are_asked_for(
+    profile: Profile,
+) -> None:
+    for name in ("3.11.15", "3.12.13", "3.13.16", "3.14.2", "3.15.0", "3.16.0a1"):
+        release = parse(profile, name)
+        asked = any(item.format is Format.OPENPGP for item in profile.expect(release).values())
+        found = profile.accepted.find_keys(release.series)
+        assert bool(found) is asked, name
+        # The release manager's, the Windows expert's and the macOS expert's.
+        assert len(found) == (3 if asked else 0)
+
+
+def test_the_keys_themselves_lie_beside_the_profile(profile: Profile) -> None:
+    assert profile.keyring == "cpython-keys.asc"
+    keyring = (ROOT / "profiles" / profile.keyring).read_text("ascii")
+    assert keyring.count("-----BEGIN PGP PUBLIC KEY BLOCK-----") >= 1
+    assert "PRIVATE" not in keyring
+
+
+def test_a_record_becomes_public_beside_the_release(profile: Profile) -> None:
+    record = profile.place_record(parse(profile, "3.14.0b3"), 2)
+
+    assert record is not None
+    assert record.key == "python/3.14.0/python-3.14.0b3-record-2.sigstore"
+    assert record.delivery == Delivery("application/json", "immutable", "public, max-age=31536000, immutable")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_records_get_in_the_way_of_no_file(profile: Profile, name: str) -> None:
+    release = parse(profile, name)
+    records = [profile.place_record(release, number) for number in (1, 2, 10)]
+    placed = {record.key for record in records if record}
+
+    assert len(placed) == 3
+    assert placed.isdisjoint(profile.expect(release))
+    assert [keys.find_problem(key) for key in placed] == [None] * 3
+    assert keys.find_conflicts(placed, profile.expect(release)) == ()
+
+
+def test_records_of_one_folder_do_not_get_in_each_other_s_way(profile: Profile) -> None:
+    names = ("3.14.0a1", "3.14.0a10", "3.14.0b1", "3.14.0rc1", "3.14.0")
+    records = [profile.place_record(parse(profile, name), number) for name in names for number in (1, 11)]
+
+    assert len({record.key for record in records if record}) == len(records) == 10
 
 
 # --- Roles ---

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 from publisher.core.digests import of_bytes
-from publisher.core.profile import RM, Delivery, Duty, Expected, Need, Profile
+from publisher.core.identity import Identity
+from publisher.core.profile import RM, Delivery, Duty, Expected, Need, Profile, PublicRecord
+from publisher.core.signing import Format
 from publisher.documents.profile import load_profile, parse_profile
 from publisher.errors import ConfigError, Exit
 
 PLAIN = Path(__file__).parents[2] / "profiles" / "plain.toml"
+
+ISSUER = "https://accounts.example.org"
 
 FULL = r"""
 schema = 1
@@ -36,6 +40,7 @@ status = "bugfix"
 
 [roles.builder]
 owner = "someone"
+signers = [{ name = "https://ci.example.org/build", issuer = "https://ci.example.org" }]
 
 [roles.qa]
 duty = "tests"
@@ -51,7 +56,29 @@ short = "public, max-age=60"
 ".tgz" = "application/gzip"
 
 [signing]
-suffixes = [".sigstore"]
+bundle = ".sigstore"
+
+[identity.issuers]
+example = "https://accounts.example.org"
+
+[identity.series]
+"1.1" = [{ name = "old@example.org", issuer = "example" }]
+"1.2" = [
+  { name = "rm@example.org", issuer = "example" },
+  { name = "deputy@example.org", issuer = "https://other.example.org" },
+]
+
+[identity.release]
+"1.2.7" = [{ name = "stand-in@example.org", issuer = "example" }]
+
+[openpgp]
+keys = "keys.asc"
+
+[openpgp.series]
+"1.1" = ["0123 4567 89ab cdef 0123  4567 89ab cdef 0123 4567"]
+
+[record]
+key = "tool/{release}/record-{number}.json"
 
 [listing]
 slug = ["{stage}", "{row}"]
@@ -77,6 +104,16 @@ class = "short"
 content_type = "text/plain"
 """
 
+SMALL = r"""
+schema = 1
+project = { name = "Tool", version = '\d+\.\d+\.\d+', base_url = "https://downloads.example.org/" }
+roles = { builder = { owner = "someone" } }
+
+[[artifact]]
+key = "{release}/tool.tgz"
+role = "builder"
+"""
+
 
 def a_profile(old: str = "", new: str = "", text: str = FULL) -> Profile:
     """Parse the full profile with one passage of it replaced, which must be there exactly once."""
@@ -98,15 +135,17 @@ def test_an_ordinary_project_needs_no_more_than_ten_lines() -> None:
     assert profile.digest == of_bytes(PLAIN.read_bytes())
     assert profile.commit_required is False
     assert profile.deliverers() == ("maintainer",)
-    ((key, item),) = expect(profile, "1.2.3").items()
-    assert profile.url(key) == "https://downloads.example.org/1.2.3/Python-1.2.3.tgz"
-    assert (item.role, item.need, item.sign, item.row) == ("maintainer", Need.REQUIRED, False, None)
+    item, bundle = expect(profile, "1.2.3").values()
+    assert profile.url(item.key) == "https://downloads.example.org/1.2.3/Python-1.2.3.tgz"
+    assert (item.role, item.need, item.sign, item.row) == ("maintainer", Need.REQUIRED, True, None)
     assert item.delivery == Delivery("application/gzip", "immutable", "public, max-age=31536000, immutable")
+    assert (bundle.key, bundle.role, bundle.need) == (f"{item.key}.sigstore.json", RM, Need.REQUIRED)
+    assert profile.accepted.everywhere == (Identity("maintainer@example.org", ISSUER),)
 
 
 def test_a_sidecar_has_its_artifacts_cache_class_unless_it_names_another() -> None:
     profile = a_profile('{ suffix = ".spdx.json" }', '{ suffix = ".spdx.json", class = "short" }')
-    signed = a_profile('suffixes = [".sigstore"]', 'suffixes = [".sigstore"]\nclass = "short"')
+    signed = a_profile('bundle = ".sigstore"', 'bundle = ".sigstore"\nclass = "short"')
     key = "tool/1.2.0/tool-x.tgz"
 
     assert expect(a_profile(), "1.2.0")[f"{key}.spdx.json"].delivery.cache_class == "immutable"
@@ -145,11 +184,11 @@ def test_artifacts_and_sidecars_are_expected_as_written() -> None:
         ("tool/1.1.0b1/tool-x.tgz", "builder", Need.OPTIONAL),
         ("tool/1.1.0b1/tool-x.tgz.spdx.json", "builder", Need.REQUIRED),
         ("tool/1.1.0b1/tool-x.tgz.asc", RM, Need.OPTIONAL),
-        ("tool/1.1.0b1/tool-x.tgz.sigstore", RM, Need.OPTIONAL),
+        ("tool/1.1.0b1/tool-x.tgz.sigstore", RM, Need.REQUIRED),
         ("tool/1.1.0b1/tool-y.tgz", "builder", Need.OPTIONAL),
         ("tool/1.1.0b1/tool-y.tgz.spdx.json", "builder", Need.REQUIRED),
         ("tool/1.1.0b1/tool-y.tgz.asc", RM, Need.OPTIONAL),
-        ("tool/1.1.0b1/tool-y.tgz.sigstore", RM, Need.OPTIONAL),
+        ("tool/1.1.0b1/tool-y.tgz.sigstore", RM, Need.REQUIRED),
     ]
 
 
@@ -163,6 +202,129 @@ def test_all_stands_for_every_kind() -> None:
 
     assert expect(profile, "1.2.0b1")["tool/1.2.0b1/tool-x.tgz"].need is Need.OPTIONAL
     assert expect(profile, "1.1.0")["tool/1.1.0/tool-x.tgz"].need is Need.OPTIONAL
+
+
+def test_what_signing_makes_is_told_apart_by_its_format() -> None:
+    three = a_profile('bundle = ".sigstore"', 'bundle = ".b"\nsignature = ".sig"\ncertificate = ".crt"')
+    signed = {
+        key.removeprefix("tool/1.2.0/tool-x.tgz"): (item.format, item.role, item.need, item.builder)
+        for key, item in expect(three, "1.2.0").items()
+        if key.startswith("tool/1.2.0/tool-x.tgz.")
+    }
+
+    assert signed == {
+        ".spdx.json": (Format.FILE, "builder", Need.REQUIRED, None),
+        ".b": (Format.BUNDLE, RM, Need.REQUIRED, "builder"),
+        ".sig": (Format.SIGNATURE, RM, Need.REQUIRED, "builder"),
+        ".crt": (Format.CERTIFICATE, RM, Need.REQUIRED, "builder"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "signed"),
+    [
+        ("true", {"1.2.0", "1.2.0b1", "1.1.0"}),
+        ('"all"', {"1.2.0", "1.2.0b1", "1.1.0"}),
+        ('["final", "security"]', {"1.2.0", "1.1.0"}),
+        ('"beta"', {"1.2.0b1"}),
+        ("[]", set[str]()),
+        ("false", set[str]()),
+    ],
+)
+def test_an_artifact_is_signed_in_all_kinds_of_release_or_in_those_named(
+    written: str, signed: set[str]
+) -> None:
+    profile = a_profile("sign = true", f"sign = {written}")
+
+    for name in ("1.2.0", "1.2.0b1", "1.1.0"):
+        key = f"tool/{name}/tool-x.tgz"
+        expected = expect(profile, name)
+        assert expected[key].sign is (name in signed)
+        assert (f"{key}.sigstore" in expected) is (name in signed)
+
+
+def test_a_bundle_has_the_usual_suffix_unless_the_profile_names_another() -> None:
+    signed = parse_profile((SMALL + "sign = true\n").encode(), "tool.toml")
+
+    assert list(expect(signed, "1.2.3")) == ["1.2.3/tool.tgz", "1.2.3/tool.tgz.sigstore.json"]
+    assert "tool/1.2.0/tool-x.tgz.sigstore" in expect(a_profile(), "1.2.0")
+
+
+@pytest.mark.parametrize(
+    ("written", "format_"),
+    [("", Format.FILE), (', format = "spdx"', Format.SBOM), (', format = "openpgp"', Format.OPENPGP)],
+)
+def test_a_sidecar_is_of_the_format_that_the_profile_says(written: str, format_: Format) -> None:
+    profile = a_profile('{ suffix = ".spdx.json" }', f'{{ suffix = ".spdx.json"{written} }}')
+
+    assert expect(profile, "1.2.0")["tool/1.2.0/tool-x.tgz.spdx.json"].format is format_
+
+
+def test_whose_signatures_count_is_read_with_issuers_by_name_or_url() -> None:
+    accepted = a_profile().accepted
+
+    assert accepted.everywhere == ()
+    assert accepted.series == {
+        "1.1": (Identity("old@example.org", ISSUER),),
+        "1.2": (
+            Identity("rm@example.org", ISSUER),
+            Identity("deputy@example.org", "https://other.example.org"),
+        ),
+    }
+    assert accepted.releases == {"1.2.7": (Identity("stand-in@example.org", ISSUER),)}
+    assert accepted.records == ()
+
+
+def test_who_may_sign_records_is_named_apart() -> None:
+    records = "[identity]\nrecords = [{ name = 'ops', issuer = 'example' }]\n\n[identity.issuers]"
+    profile = a_profile("[identity.issuers]", records)
+
+    assert profile.accepted.records == (Identity("ops", ISSUER),)
+    assert profile.accepted.series == a_profile().accepted.series
+
+
+def test_a_project_without_series_names_who_may_sign_everything() -> None:
+    identity = (
+        '[identity]\naccepted = [{ name = "rm@example.org", issuer = "https://accounts.example.org" }]\n'
+    )
+    profile, nobodys = (parse_profile((SMALL + table).encode(), "tool.toml") for table in (identity, ""))
+    release = profile.parse_release("1.2.3")
+
+    assert release is not None
+    assert profile.find_identities(release) == (Identity("rm@example.org", ISSUER),)
+    assert nobodys.find_identities(release) == ()
+
+
+def test_fingerprints_are_read_as_people_write_them() -> None:
+    profile = a_profile()
+    long = a_profile('"1.1" = ["0123', f'"1.2" = ["{"aB" * 32}"]\n"1.1" = ["0123')
+
+    assert profile.keyring == "keys.asc"
+    assert profile.accepted.keys == {"1.1": frozenset({"0123456789ABCDEF0123456789ABCDEF01234567"})}
+    assert long.accepted.find_keys("1.2") == frozenset({"AB" * 32})
+    assert load_profile(PLAIN).keyring is None
+
+
+def test_a_roles_signers_are_read() -> None:
+    profile = a_profile()
+
+    assert profile.roles["builder"].signers == (
+        Identity("https://ci.example.org/build", "https://ci.example.org"),
+    )
+    assert profile.roles["qa"].signers == ()
+
+
+def test_a_record_is_placed_and_served_as_the_profile_says() -> None:
+    release = a_profile().parse_release("1.2.0b1")
+    short = a_profile('record-{number}.json"', 'record-{number}.json"\nclass = "short"')
+    served = Delivery("application/json", "immutable", "public, max-age=31536000, immutable")
+
+    assert release is not None
+    assert a_profile().place_record(release, 2) == PublicRecord("tool/1.2.0b1/record-2.json", served)
+    assert short.place_record(release, 2) == PublicRecord(
+        "tool/1.2.0b1/record-2.json", Delivery("application/json", "short", "public, max-age=60")
+    )
+    assert load_profile(PLAIN).place_record(release, 2) is None
 
 
 def test_the_longest_suffix_decides_the_content_type() -> None:
@@ -209,7 +371,7 @@ BAD = {
         "owner =",
         "ovner =",
         "tool.toml: roles.builder.ovner is not a known key",
-        "expected one of owner, duty, reads; did you mean 'owner'?",
+        "expected one of owner, duty, reads, signers; did you mean 'owner'?",
     ),
     "an unknown key at the top": (
         "[listing]",
@@ -221,7 +383,7 @@ BAD = {
         '{ suffix = ".spdx.json" }',
         '{ suffix = ".spdx.json", optional = true }',
         "tool.toml: artifact[0].sidecars[0].optional is not a known key",
-        "expected one of suffix, by, need, class, since, until",
+        "expected one of suffix, format, by, need, class, since, until",
     ),
     "an unknown key in an optional table": (
         "button = true",
@@ -382,8 +544,8 @@ BAD = {
         "expected one of immutable, short",
     ),
     "an unknown class of signatures": (
-        'suffixes = [".sigstore"]',
-        'suffixes = [".sigstore"]\nclass = "shrt"',
+        'bundle = ".sigstore"',
+        'bundle = ".sigstore"\nclass = "shrt"',
         "tool.toml: signing.class: found 'shrt'",
         "expected one of immutable, short",
     ),
@@ -451,7 +613,7 @@ BAD = {
     "a suffix without its dot": (
         '".sigstore"',
         '"sigstore"',
-        "tool.toml: signing.suffixes[0]: found 'sigstore'",
+        "tool.toml: signing.bundle: found 'sigstore'",
         "expected a dot and letters, digits or . _ + -",
     ),
     "a suffix with a slash": (
@@ -484,6 +646,174 @@ BAD = {
         "found 'tool/{release}/tool-x.tgz.sigstore', which artifact[0]",
         "",
     ),
+    "the list of suffixes of old": (
+        'bundle = ".sigstore"',
+        'suffixes = [".sigstore"]',
+        "tool.toml: signing.suffixes is not a known key",
+        "expected one of bundle, signature, certificate, class",
+    ),
+    "a signature like the bundle": (
+        'bundle = ".sigstore"',
+        'bundle = ".sigstore"\nsignature = ".sigstore"',
+        "found 'tool/{release}/tool-x.tgz.sigstore', which artifact[0]",
+        "",
+    ),
+    "a certificate without its dot": (
+        'bundle = ".sigstore"',
+        'bundle = ".sigstore"\ncertificate = "crt"',
+        "tool.toml: signing.certificate: found 'crt'",
+        "expected a dot and letters, digits or . _ + -",
+    ),
+    "an unknown kind that is signed": (
+        "sign = true",
+        'sign = ["final", "fnal"]',
+        "artifact[0] (tool/{release}/tool-{arch}.tgz).sign: found 'fnal'",
+        "expected one of all, beta, final, security",
+    ),
+    "an unknown format": (
+        '{ suffix = ".spdx.json" }',
+        '{ suffix = ".spdx.json", format = "cyclonedx" }',
+        "tool.toml: artifact[0].sidecars[0].format: found 'cyclonedx'",
+        "input should be 'file', 'spdx' or 'openpgp'",
+    ),
+    "a format that only signing makes": (
+        '{ suffix = ".spdx.json" }',
+        '{ suffix = ".spdx.json", format = "bundle" }',
+        "tool.toml: artifact[0].sidecars[0].format: found 'bundle'",
+        "input should be 'file', 'spdx' or 'openpgp'",
+    ),
+    "an identity without its issuer": (
+        '{ name = "old@example.org", issuer = "example" }',
+        '{ name = "old@example.org" }',
+        "tool.toml: identity.series.1.1[0].issuer is missing",
+        "",
+    ),
+    "an issuer without an identity": (
+        '{ name = "old@example.org", issuer = "example" }',
+        '{ issuer = "example" }',
+        "tool.toml: identity.series.1.1[0].name is missing",
+        "",
+    ),
+    "an identity with an empty issuer": (
+        '"https://other.example.org"',
+        '""',
+        "tool.toml: identity.series.1.2[1].issuer: found ''",
+        "string should have at least 1 character",
+    ),
+    "an identity without a name": (
+        '"stand-in@example.org"',
+        '""',
+        "tool.toml: identity.release.1.2.7[0].name: found ''",
+        "string should have at least 1 character",
+    ),
+    "an unknown issuer": (
+        'name = "stand-in@example.org", issuer = "example"',
+        'name = "stand-in@example.org", issuer = "exampel"',
+        "tool.toml: identity.release.'1.2.7': found issuer 'exampel'",
+        "expected an https URL, or one of example",
+    ),
+    "an unknown issuer of a series": (
+        '"https://other.example.org"',
+        '"http://other.example.org"',
+        "tool.toml: identity.series.'1.2': found issuer 'http://other.example.org'",
+        "expected an https URL, or one of example",
+    ),
+    "an unknown issuer of a role": (
+        'issuer = "https://ci.example.org"',
+        'issuer = "ci"',
+        "tool.toml: roles.builder.signers: found issuer 'ci'",
+        "expected an https URL, or one of example",
+    ),
+    "a role's signer without its issuer": (
+        ', issuer = "https://ci.example.org" }',
+        " }",
+        "tool.toml: roles.builder.signers[0].issuer is missing",
+        "",
+    ),
+    "an issuer that is no https URL": (
+        'example = "https://accounts.example.org"',
+        'example = "http://accounts.example.org"',
+        "tool.toml: identity.issuers.example: found 'http://accounts.example.org'",
+        "string should match pattern",
+    ),
+    "identities for everything beside series": (
+        "[identity.issuers]",
+        "[identity]\naccepted = [{ name = 'x', issuer = 'example' }]\n\n[identity.issuers]",
+        "tool.toml: identity.accepted: found it beside [series]",
+        "expected identities by series, so that an unknown one refuses",
+    ),
+    "identities of an unknown series": (
+        '"1.1" = [{ name',
+        '"1.3" = [{ name',
+        "tool.toml: identity.series: found '1.3'",
+        "expected one of 1.1, 1.2",
+    ),
+    "keys of an unknown series": (
+        '"1.1" = ["0123',
+        '"1.3" = ["0123',
+        "tool.toml: openpgp.series: found '1.3'",
+        "expected one of 1.1, 1.2",
+    ),
+    "the short id of a key": (
+        '"0123 4567 89ab cdef 0123  4567 89ab cdef 0123 4567"',
+        '"89ab cdef 0123 4567"',
+        "tool.toml: openpgp.series.1.1[0]: found '89ab cdef 0123 4567'",
+        "expected a whole fingerprint, 40 or 64 hex digits",
+    ),
+    "a fingerprint with a letter too many": (
+        "89ab cdef 0123 4567",
+        "89ab cdef 0123 456g",
+        "tool.toml: openpgp.series.1.1[0]: found '0123 4567 89ab cdef 0123  4567 89ab cdef 0123 456g'",
+        "expected a whole fingerprint, 40 or 64 hex digits",
+    ),
+    "keys without their file": (
+        'keys = "keys.asc"',
+        "",
+        "tool.toml: openpgp.keys is missing",
+        "",
+    ),
+    "a file of keys that none is taken of": (
+        '[openpgp.series]\n"1.1" = ["0123 4567 89ab cdef 0123  4567 89ab cdef 0123 4567"]',
+        "",
+        "tool.toml: openpgp.series is missing",
+        "",
+    ),
+    "a record without its number": (
+        "record-{number}.json",
+        "record.json",
+        "tool.toml: record.key: found tool/{release}/record.json",
+        "expected {number} in it: each record has its own key",
+    ),
+    "a record with a number between double braces": (
+        "record-{number}.json",
+        "record-{{number}}.json",
+        "tool.toml: record.key: found tool/{release}/record-{{number}}.json",
+        "expected {number} in it: each record has its own key",
+    ),
+    "a record without its release": (
+        "tool/{release}/record-{number}.json",
+        "tool/{series}/record-{number}.json",
+        "tool.toml: record.key: found tool/{series}/record-{number}.json",
+        "expected {release} in it: each record has its own key",
+    ),
+    "an unknown placeholder in a record": (
+        "record-{number}.json",
+        "record-{number}-{arch}.json",
+        "tool.toml: record.key: found '{arch}'",
+        "expected one of {number}, {release}, {series}, {stage}",
+    ),
+    "a record outside the key prefix": (
+        "tool/{release}/record-{number}.json",
+        "{release}/record-{number}.json",
+        "tool.toml: record.key: found {release}/record-{number}.json",
+        "expected a key under 'tool/'",
+    ),
+    "an unknown class of records": (
+        'record-{number}.json"',
+        'record-{number}.json"\nclass = "shrt"',
+        "tool.toml: record.class: found 'shrt'",
+        "expected one of immutable, short",
+    ),
 }
 
 
@@ -495,6 +825,18 @@ def test_a_mistake_is_named_with_file_key_and_what_is_allowed(
 
     assert f"{found}, {allowed}".removesuffix(", ") in text
     assert all(line.startswith("tool.toml: ") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[identity.series]\n"1.2" = [{ name = "rm@example.org", issuer = "https://accounts.example.org" }]\n',
+        f'[openpgp]\nkeys = "keys.asc"\nseries = {{ "1.2" = ["{"0" * 40}"] }}\n',
+    ],
+)
+def test_a_project_without_series_has_nobody_by_series(table: str) -> None:
+    with pytest.raises(ConfigError, match=r"found '1\.2', expected one of none, since the profile has no"):
+        parse_profile((SMALL + table).encode(), "tool.toml")
 
 
 def test_a_key_that_two_rules_make_is_found_without_series_too() -> None:

@@ -10,16 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.core.digests import Digest
+from publisher.core.digests import Digest, of_bytes
+from publisher.core.identity import Identity
 from publisher.core.lease import Lease
 from publisher.core.plan import Look, Plan, PlannedFile, PlannedRelease, Version
-from publisher.core.profile import Delivery, Row
-from publisher.core.promotions import Mark, Record, make_records
+from publisher.core.profile import Delivery, PublicRecord, Row
+from publisher.core.promotions import Amendment, Mark, Record, make_records
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import ReleaseState
 from publisher.documents.state import decode, encode
 from publisher.errors import Exit, StoreError
-from tests.support.builders import NOON, a_file, a_plan, a_refusal, a_state, a_waiver
+from tests.support.builders import (
+    BINARY,
+    COMMIT,
+    NOON,
+    SIG,
+    SIGNER,
+    TGZ,
+    a_file,
+    a_plan,
+    a_refusal,
+    a_state,
+    a_waiver,
+)
 
 A_LEASE = Lease(schema=1, token="t", holder="an ARN", purpose="promote 1.2.0", seconds=120)
 A_MARK = Mark(1, "p1", "an ARN", NOON, "")
@@ -29,6 +42,28 @@ A_PLAN = replace(
     looks=(Look("_hold/qa/1.2.0", None), Look("_state/releases/1.2.0.json", "v1")),
     waived=(a_refusal(),),
 )
+A_SIGNED_PLAN = replace(
+    A_PLAN,
+    releases=(
+        PlannedRelease(
+            "1.2.0", COMMIT, 1, 2, (SIGNER,), (SIGNER, SIGNER), PublicRecord("1.2.0/record-2.json", BINARY)
+        ),
+    ),
+)
+AN_AMENDMENT = Amendment(
+    schema=1,
+    release="1.2.0",
+    number=2,
+    key=SIG,
+    artifact=TGZ,
+    replaces=of_bytes(b"sig"),
+    digest=of_bytes(b"repaired"),
+    size=8,
+    source=Version(f"_rm/1.2.0/{SIG}", "v1", "etag"),
+    reason="the bundle was of the release candidate",
+    who="an ARN",
+    when=NOON,
+)
 DOCUMENTS = [
     A_LEASE,
     replace(A_LEASE, token=None),
@@ -36,7 +71,10 @@ DOCUMENTS = [
     a_state(),
     a_state(commit=None, attempt=3, void={"source": "v7"}),
     A_PLAN,
-    *make_records(A_PLAN, "another ARN", NOON),
+    *make_records(A_PLAN, "another ARN", NOON, {}),
+    A_SIGNED_PLAN,
+    *make_records(A_SIGNED_PLAN, "another ARN", NOON, {}),
+    AN_AMENDMENT,
 ]
 
 
@@ -127,7 +165,10 @@ FILE = st.builds(
 )
 WAIVERS = st.lists(st.builds(Waiver, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 REFUSALS = st.lists(st.builds(Refusal, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple)
-RELEASES = st.lists(st.builds(PlannedRelease, TEXT, NAME, NUMBER, NUMBER), max_size=2).map(tuple)
+IDENTITIES = st.lists(st.builds(Identity, TEXT, TEXT), max_size=2).map(tuple)
+PUBLIC_RECORD = st.builds(PublicRecord, TEXT, DELIVERY) | st.none()
+PLANNED = st.builds(PlannedRelease, TEXT, NAME, NUMBER, NUMBER, IDENTITIES, IDENTITIES, PUBLIC_RECORD)
+RELEASES = st.lists(PLANNED, max_size=2).map(tuple)
 PLAN = st.builds(
     Plan,
     schema=st.just(1),
@@ -142,6 +183,7 @@ PLAN = st.builds(
     who=TEXT,
     when=WHEN,
 )
+GIVEN_UP = st.dictionaries(TEXT, TEXT, max_size=2)
 STATE = st.builds(
     ReleaseState,
     schema=st.just(1),
@@ -163,12 +205,35 @@ def test_any_plan_survives_being_stored_with_the_same_digest(plan: Plan) -> None
     assert read.digest == plan.digest
 
 
-@given(PLAN, TEXT, WHEN)
-def test_any_record_survives_being_stored(plan: Plan, who: str, when: datetime) -> None:
-    for record in make_records(plan, who, when):
+@given(PLAN, TEXT, WHEN, GIVEN_UP)
+def test_any_record_survives_being_stored(
+    plan: Plan, who: str, when: datetime, given_up: dict[str, str]
+) -> None:
+    for record in make_records(plan, who, when, given_up):
         assert decode(Record, encode(record), "record.json") == record
 
 
-@given(STATE | st.builds(Mark, st.just(1), TEXT, TEXT, WHEN, TEXT))
+@given(
+    st.builds(
+        Amendment,
+        schema=st.just(1),
+        release=TEXT,
+        number=NUMBER,
+        key=TEXT,
+        artifact=TEXT,
+        replaces=DIGEST,
+        digest=DIGEST,
+        size=NUMBER,
+        source=VERSION,
+        reason=TEXT,
+        who=TEXT,
+        when=WHEN,
+    )
+)
+def test_any_amendment_survives_being_stored(amendment: Amendment) -> None:
+    assert decode(Amendment, encode(amendment), "record.json") == amendment
+
+
+@given(STATE | st.builds(Mark, st.just(1), TEXT, TEXT, WHEN, TEXT, GIVEN_UP))
 def test_any_state_and_any_mark_survive_being_stored(value: ReleaseState | Mark) -> None:
     assert decode(type(value), encode(value), "x.json") == value
