@@ -21,7 +21,7 @@ MAX_CATEGORY = 2**31 - 1
 class Listing:
     """Where rows about public files go. `url` is the site of the release database, empty for a file."""
 
-    kind: Literal["python.org", "releases.json"]
+    kind: Literal["database", "releases.json"]
     url: str
 
 
@@ -83,13 +83,13 @@ def _read_listing(reader: Reader) -> Listing | None:
     if not reader.table:
         return None
     reader.only("kind", "url")
-    kind = reader.text("kind", r"python\.org|releases\.json", "python.org or releases.json")
+    kind = reader.text("kind", r"database|releases\.json", "database or releases.json")
     url = reader.text(
-        "url", checks.BASE_URL, "an https URL that ends with a slash", optional=kind != "python.org"
+        "url", checks.BASE_URL, "an https URL that ends with a slash", optional=kind != "database"
     )
     if kind == "releases.json" and url:
         reader.report("url", url, "none: releases.json is stored in the public bucket")
-    return Listing("releases.json" if kind == "releases.json" else "python.org", url)
+    return Listing("releases.json" if kind == "releases.json" else "database", url)
 
 
 def _read_announce(reader: Reader) -> Announce | None:

@@ -9,11 +9,14 @@ from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
     Amended,
+    AnnouncedReleases,
     Attached,
     Declined,
+    Drafted,
     Fetched,
     GateRebuilt,
     Held,
+    ListedRelease,
     Opened,
     Outcome,
     Planned,
@@ -198,6 +201,23 @@ def _write_sidecar(outcome: Attached | Amended) -> Json:
     }
 
 
+def _write_listed(outcome: ListedRelease) -> Json:
+    return {
+        "release": outcome.release,
+        "rows": outcome.rows,
+        "changes": dict(outcome.changes),
+        "dry_run": outcome.dry_run,
+    }
+
+
+def _write_announced(outcome: AnnouncedReleases) -> Json:
+    return {"releases": list(outcome.releases), "urls": list(outcome.urls), "changed": outcome.changed}
+
+
+def _write_drafted(outcome: Drafted) -> Json:
+    return {"releases": list(outcome.releases), "path": outcome.path, "text": outcome.text}
+
+
 def _write_script(outcome: Script) -> Json:
     return {"script": outcome.text}
 
@@ -267,6 +287,9 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Verified: ("verified", _write_verified),
     Attached: ("attached", _write_sidecar),
     Amended: ("amended", _write_sidecar),
+    ListedRelease: ("listed", _write_listed),
+    AnnouncedReleases: ("announced", _write_announced),
+    Drafted: ("drafted", _write_drafted),
     Reported: ("reported", _write_reported),
     Script: ("script", _write_script),
     GateRebuilt: ("rebuilt", _write_rebuilt),

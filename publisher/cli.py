@@ -13,16 +13,32 @@ import click
 from click.core import ParameterSource
 
 from publisher import __version__
-from publisher.commands import fetch, gate, hold, promote, share, sidecars, sign, status, upload, verify, wait
+from publisher.commands import (
+    announce,
+    fetch,
+    gate,
+    hold,
+    listing,
+    promote,
+    share,
+    sidecars,
+    sign,
+    status,
+    upload,
+    verify,
+    wait,
+)
 from publisher.commands import open as open_command
 from publisher.completion import SHELLS, complete_role, make_script
 from publisher.core.decide import Decision
+from publisher.core.plan import Extras
 from publisher.core.refusals import WAIVABLE, Waiver
 from publisher.core.share import MAX_HOURS
 from publisher.errors import Exit, PublisherError, StoppedError, UsageError
 from publisher.outcomes import Outcome, Script
 from publisher.output import prepare_streams
 from publisher.settings import Settings
+from publisher.workflow.steps import CAN_BE_GIVEN_UP
 from publisher.workflow.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -342,7 +358,16 @@ def amend_(*, release: str, file: str, reason: str) -> Outcome:
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
 @click.option("--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra or hold.")
-@click.option("--reason", help="Why it is waived, for the record.")
+@click.option(
+    "--give-up",
+    metavar="STEP",
+    multiple=True,
+    type=click.Choice(sorted(CAN_BE_GIVEN_UP)),
+    help="Leave out a step after go-live.",
+)
+@click.option("--reason", help="Why it is waived or given up, for the record.")
+@click.option("--announce-from", metavar="FILE", help="The announcement's text; see: publisher announce.")
+@click.option("--create-release", is_flag=True, help="Create the row of a release that is not listed yet.")
 @click.option(
     "--deep", is_flag=True, help="Download every file that it makes public once and compare its digest."
 )
@@ -354,7 +379,10 @@ def promote_(
     dry_run: bool,
     plan: str | None,
     waive: tuple[str, ...],
+    give_up: tuple[str, ...],
     reason: str | None,
+    announce_from: str | None,
+    create_release: bool,
     deep: bool,
     yes: bool,
 ) -> Outcome:
@@ -362,7 +390,15 @@ def promote_(
 
     Run it again after an interruption: it finishes what it began.
     """
-    request = promote.PromoteRequest(releases, _parse_waivers(waive, reason), plan, dry_run, deep)
+    request = promote.PromoteRequest(
+        releases,
+        _parse_waivers(waive, _check_reason(waive + give_up, reason)),
+        plan,
+        dry_run,
+        deep,
+        Extras(announce.read_prose(announce_from), create_release),
+        dict.fromkeys(give_up, (reason or "").strip()),
+    )
     settings = _settings()
     output = settings.make_output()
 
@@ -376,6 +412,48 @@ def promote_(
         return click.confirm("Make this public?", err=True)
 
     return promote.run(wire(), request, confirm)
+
+
+@publisher.command("list")
+@click.argument("release")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would change and stop.")
+@click.option("--create-release", is_flag=True, help="Create the release's row if there is none.")
+@common
+def list_(*, release: str, dry_run: bool, create_release: bool) -> Outcome:
+    """Bring the release database's rows of RELEASE to what is public of it.
+
+    promote does it by itself; this is for a release that was public before, or whose listing was given up.
+    """
+    return listing.run(wire(), release, dry_run=dry_run, create=create_release)
+
+
+@publisher.command("announce")
+@click.argument("releases", nargs=-1, required=True)
+@click.option("--from", "prose", metavar="FILE", help="Your own text, in Markdown; {{ files }} is filled in.")
+@click.option("-n", "--dry-run", is_flag=True, help="Print the text and stop.")
+@click.option(
+    "--form", type=click.Choice(announce.FORMS), default="post", show_default=True, help="For --dry-run."
+)
+@click.option("--author", default="", help="For a blog entry.")
+@click.option("--tag", "tags", multiple=True, help="For a blog entry; can be given again.")
+@common
+def announce_(
+    *,
+    releases: tuple[str, ...],
+    prose: str | None,
+    dry_run: bool,
+    form: str,
+    author: str,
+    tags: tuple[str, ...],
+) -> Outcome:
+    """Announce RELEASES, which are public and listed, in one post; never twice.
+
+    \b
+    publisher announce 3.14.0b3 --dry-run                 a complete draft
+    publisher announce 3.14.0b3 --from post.md --dry-run  your text, its facts filled in
+    publisher announce 3.14.0b3 --from post.md            posted
+    """  # noqa: D301
+    return announce.run(wire(), announce.AnnounceRequest(releases, prose, dry_run, form, author, tags))
 
 
 @publisher.group("gate")
@@ -493,12 +571,19 @@ def _settings() -> Settings:
     return click.get_current_context().ensure_object(Settings)
 
 
-def _parse_waivers(waive: tuple[str, ...], reason: str | None) -> tuple[Waiver, ...]:
-    if reason is not None and not waive:
-        raise UsageError("--reason is why something is waived", "add: --waive RULE:SUBJECT, or leave it out")
-    if waive and not (reason or "").strip():
-        raise UsageError("--waive needs a reason, which goes on record", "add: --reason '…'")
-    return tuple(_parse_waiver(text, (reason or "").strip()) for text in waive)
+def _check_reason(things: tuple[str, ...], reason: str | None) -> str:
+    if reason is not None and not things:
+        raise UsageError(
+            "--reason is why something is waived or given up",
+            "add: --waive RULE:SUBJECT or --give-up STEP, or leave it out",
+        )
+    if things and not (reason or "").strip():
+        raise UsageError("--waive and --give-up need a reason, which goes on record", "add: --reason '…'")
+    return (reason or "").strip()
+
+
+def _parse_waivers(waive: tuple[str, ...], reason: str) -> tuple[Waiver, ...]:
+    return tuple(_parse_waiver(text, reason) for text in waive)
 
 
 def _parse_waiver(text: str, reason: str) -> Waiver:

@@ -17,9 +17,9 @@ _CURE = "correct the file; ops can export it again"
 
 @dataclass(frozen=True, slots=True)
 class ListingSite:
-    """Where releases are listed: in python.org's database at `url`, or in releases.json beside the files."""
+    """Where releases are listed: in the release database at `url`, or in releases.json beside the files."""
 
-    kind: Literal["python.org", "releases.json"]
+    kind: Literal["database", "releases.json"]
     url: str | None = None
 
 
@@ -100,13 +100,13 @@ class _Sigstore(_Table):
 
 
 class _Listing(_Table):
-    kind: Literal["python.org", "releases.json"]
+    kind: Literal["database", "releases.json"]
     url: Url | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.kind == "python.org") != (self.url is not None):
-            raise ValueError("expected a url for python.org, and none for releases.json")
+        if (self.kind == "database") != (self.url is not None):
+            raise ValueError("expected a url for a database, and none for releases.json")
         return self
 
 

@@ -203,6 +203,37 @@ class Amended:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedRelease:
+    """The rows of a release are what is public; `changes` counts by kind what was changed, or would be."""
+
+    release: str
+    rows: int
+    changes: Mapping[str, int]
+    dry_run: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedReleases:
+    """Releases are announced, at `urls`; `changed` tells whether this run did it."""
+
+    releases: tuple[str, ...]
+    urls: tuple[str, ...]
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """The text of an announcement, and the path that a blog wants it at."""
+
+    releases: tuple[str, ...]
+    path: str | None
+    text: str
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """The status of releases, and who holds the lease.
 
@@ -248,6 +279,9 @@ Outcome = (
     | Verified
     | Attached
     | Amended
+    | ListedRelease
+    | AnnouncedReleases
+    | Drafted
     | Reported
     | GateRebuilt
     | Script

@@ -20,11 +20,14 @@ from publisher.core.status import ReleaseStatus, RoleStatus, Stage
 from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
     Amended,
+    AnnouncedReleases,
     Attached,
     Declined,
+    Drafted,
     Fetched,
     GateRebuilt,
     Held,
+    ListedRelease,
     Opened,
     Outcome,
     Planned,
@@ -94,6 +97,11 @@ class Output:
         """Show that a step begins."""
         if not self._quiet:
             self._say(f"  {name:<8} {detail}")
+
+    def note(self, text: str) -> None:
+        """Show what came of the step under way."""
+        if not self._quiet:
+            self._say(f"  {'':8} {clean(text)}")
 
     def warn(self, text: str) -> None:
         """Show a warning, unless there is to be silence."""
@@ -244,10 +252,8 @@ class Output:
             self.out.print(f"{outcome.release}: not everything is good")
             self._print_refusals(outcome.refusals, waivable=False)
         if outcome.public:
-            self.out.print(
-                f"{outcome.release}: {count_files(len(outcome.files))} public as "
-                f"{outcome.records} signed records say"
-            )
+            say = "1 record says" if outcome.records == 1 else f"{outcome.records} records say"
+            self.out.print(f"{outcome.release}: {count_files(len(outcome.files))} public as {say}")
         else:
             self.out.print(f"{outcome.release}: {count_files(len(outcome.files))} verified")
         for identity in outcome.identities:
@@ -262,6 +268,25 @@ class Output:
     def _(self, outcome: Amended) -> None:
         state = "is amended" if outcome.changed else "was amended already"
         self.out.print(f"{outcome.key} {state}, sha256:{outcome.digest}")
+
+    @_show.register
+    def _(self, outcome: ListedRelease) -> None:
+        counts = ", ".join(f"{count} {kind}" for kind, count in outcome.changes.items())
+        verb = "would be" if outcome.dry_run else "are"
+        changes = counts or "nothing to change"
+        self.out.print(f"{outcome.release}: {outcome.rows} rows {verb} listed: {changes}")
+
+    @_show.register
+    def _(self, outcome: AnnouncedReleases) -> None:
+        state = "announced" if outcome.changed else "announced before"
+        where = f": {', '.join(outcome.urls)}" if outcome.urls else ""
+        self.out.print(f"{', '.join(outcome.releases)} {state}{where}")
+
+    @_show.register
+    def _(self, outcome: Drafted) -> None:
+        if outcome.path and not self._quiet:
+            self.err.print(f"the entry's path: {outcome.path}")
+        self.out.print(outcome.text.rstrip("\n"))
 
     @_show.register
     def _(self, outcome: Waited) -> None:

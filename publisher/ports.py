@@ -12,6 +12,8 @@ from typing import Protocol, TypeVar
 from publisher.core.digests import Digest
 from publisher.core.gate import Change
 from publisher.core.identity import Identity, Rejected, Signed, Statement
+from publisher.core.listing import FoundFile, FoundRelease
+from publisher.core.listing_changes import Change as ListingChange
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
 from publisher.core.snapshot import Copied, Described
@@ -289,6 +291,81 @@ class OpenPgp(Protocol):
 
         `accepted` are full fingerprints of certificates, in upper-case hex; a key counts as it was when the
         signature was made, so one that has expired since is good. Answers the certificate's fingerprint.
+        """
+        ...
+
+
+class ReleaseDatabase(Protocol):
+    """The database that a site's download pages are made from. Every method may raise `ListingError`.
+
+    What is read is complete and belongs to what was asked for; it is an error otherwise. One writer at a
+    time.
+    """
+
+    def check_access(self) -> None:
+        """Check that the credentials in use may write."""
+        ...
+
+    def read_systems(self) -> Collection[str]:
+        """Read the slugs of the operating systems that rows may name."""
+        ...
+
+    def find_release(self, slug: str) -> FoundRelease | None:
+        """Find a release, published or not."""
+        ...
+
+    def list_releases(self, version: int) -> tuple[FoundRelease, ...]:
+        """List every release of a family, published or not."""
+        ...
+
+    def read_files(self, release: int) -> tuple[FoundFile, ...]:
+        """Read every file row of a release, by its id."""
+        ...
+
+    def find_file(self, slug: str) -> FoundFile | None:
+        """Find the file row with a slug, whichever release it belongs to."""
+        ...
+
+    def apply(self, change: ListingChange) -> None:
+        """Make one change with one write; to be read back. Deleting what is gone already is no error.
+
+        Raises:
+            ListingError: It was refused, and nothing was written.
+            ListingUnknownError: It may have been made or not: read, and plan again.
+        """
+        ...
+
+
+class Announcer(Protocol):
+    """A forum: at most one topic for each external id."""
+
+    def find(self, external_id: str) -> str | None:
+        """Give the URL of the topic with this external id, or None if there is none that can be seen.
+
+        Raises:
+            AnnounceError: The forum did not say; never to be read as "absent".
+        """
+        ...
+
+    def post(self, title: str, body: str, external_id: str) -> str:
+        """Post a topic (`body` is Markdown), unless it is there already, and give its URL.
+
+        One write at most: an answer that is lost is settled by looking. Safe to run again.
+
+        Raises:
+            AnnounceError: It was not posted, waits for approval, or it cannot be known; the message tells.
+        """
+        ...
+
+
+class Hook(Protocol):
+    """A receiver of events, told at least once, always under the event's own id."""
+
+    def send(self, event: Mapping[str, object]) -> None:
+        """Deliver an event; its `id` tells the receiver that it has it already.
+
+        Raises:
+            AnnounceError: It was refused or not taken; it may have arrived all the same.
         """
         ...
 

@@ -13,11 +13,22 @@ from publisher import __version__
 from publisher.config import Config, load_config
 from publisher.core.profile import Profile
 from publisher.documents.profile import load_profile
+from publisher.errors import ConfigError
 from publisher.output import Output
-from publisher.ports import OpenPgp, SigningService, Verifier
+from publisher.ports import (
+    Announcer,
+    Hook,
+    OpenPgp,
+    Public,
+    ReleaseDatabase,
+    SigningService,
+    Verifier,
+)
+from publisher.workflow.releases_json import ReleasesJson
 from publisher.workflow.world import Site, Visitor, World
 
 _THREADS = 16
+_AGENT = f"publish-gate/{__version__}"
 
 
 @dataclass
@@ -47,15 +58,16 @@ def connect(settings: Settings) -> World:
     config = load_config(Path(settings.config))
     profile = load_profile(config.profile)
     client = s3.make_client(config.region, _THREADS)
+    public = s3.S3Public(client, config.public_bucket, config.staging_bucket)
     return World(
         profile=profile,
         provisioned=config.roles,
         staging=s3.S3Staging(client, config.staging_bucket),
-        public=s3.S3Public(client, config.public_bucket, config.staging_bucket),
+        public=public,
         caller=StsCaller(config.region),
         gate=kvs.KeyValueStore(kvs.make_client(config.region), config.kvs_arn),
         cdn=cloudfront.CloudFront(cloudfront.make_client(config.region), config.distribution_id),
-        web=Web(_THREADS, f"publish-gate/{__version__}"),
+        web=Web(_THREADS, _AGENT),
         verifier=_find_verifier(config),
         signing=_find_signing(config),
         openpgp=_find_openpgp(config, profile),
@@ -67,6 +79,9 @@ def connect(settings: Settings) -> World:
         site=Site(config.cdn_url, config.public_base_url),
         times=config.times,
         signed_records=config.signed_records,
+        database=_find_database(config, public, profile),
+        forum=_find_forum(config),
+        hook=_find_hook(config),
     )
 
 
@@ -78,7 +93,7 @@ def visit(settings: Settings) -> Visitor:
     config = load_config(Path(settings.config))
     return Visitor(
         profile=load_profile(config.profile),
-        web=Web(_THREADS, f"publish-gate/{__version__}"),
+        web=Web(_THREADS, _AGENT),
         verifier=_find_verifier(config),
         parallel=Threads(_THREADS),
         sleep=time.sleep,
@@ -87,6 +102,70 @@ def visit(settings: Settings) -> Visitor:
         site=Site(config.cdn_url, config.public_base_url),
         signed_records=config.signed_records,
     )
+
+
+def _find_database(config: Config, public: Public, profile: Profile) -> Callable[[], ReleaseDatabase] | None:
+    site = config.listing
+    if site is None:
+        return None
+    if site.url is None:
+        return lambda: ReleasesJson(public, profile)
+
+    @cache
+    def make() -> ReleaseDatabase:
+        from publisher.adapters.http import Http
+        from publisher.adapters.release_db import ReleaseDb
+
+        token = _read_secret("PUBLISHER_LISTING_TOKEN", "the staff user's token of the release database")
+        key = os.environ.get("PUBLISHER_LISTING_API_KEY")
+        return ReleaseDb(Http(_AGENT), site.url or "", token, api_key=key)
+
+    return make
+
+
+def _find_forum(config: Config) -> Callable[[], Announcer] | None:
+    site = config.announce
+    if site.discourse_url is None:
+        return None
+
+    @cache
+    def make() -> Announcer:
+        from publisher.adapters.discourse import Discourse
+
+        key = _read_secret("PUBLISHER_DISCOURSE_KEY", "an API key of the forum")
+        user = _read_secret("PUBLISHER_DISCOURSE_USER", "the forum's user who posts")
+        category = site.discourse_category or 0
+        return Discourse(site.discourse_url or "", key, user, category, user_agent=_AGENT)
+
+    return make
+
+
+def _find_hook(config: Config) -> Callable[[], Hook] | None:
+    url = config.announce.webhook_url
+    if url is None:
+        return None
+
+    @cache
+    def make() -> Hook:
+        from publisher.adapters.webhook import Webhook
+
+        secret = _read_secret("PUBLISHER_WEBHOOK_SECRET", "the secret that its events are signed with")
+        return Webhook(url, secret.encode(), user_agent=_AGENT)
+
+    return make
+
+
+def _read_secret(name: str, what: str) -> str:
+    """Read a secret from the environment variable `name`, or from the file that `name`_FILE names."""
+    path = os.environ.get(f"{name}_FILE")
+    try:
+        text = Path(path).read_text("utf-8") if path else os.environ.get(name, "")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the file that {name}_FILE names: {error}") from error
+    if not text.strip():
+        cure = f"set {name}, or {name}_FILE to a file with it"
+        raise ConfigError(f"{name} is not set, expected {what}", cure)
+    return text.strip()
 
 
 def _find_verifier(config: Config) -> Callable[[], Verifier]:

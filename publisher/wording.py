@@ -69,7 +69,8 @@ def describe_plan(decision: Decision) -> Iterator[str]:
     if decision.skipped:
         yield f"    skip   {count_files(decision.skipped)}, public already"
     if decision.streamed:
-        yield f"    streamed {format_size(decision.streamed)}: no whole-file digest in the store"
+        why = "no whole-file digest in the store, or an OpenPGP signature to check"
+        yield f"    streamed {format_size(decision.streamed)}: {why}"
     for refusal in plan.waived:
         reason = next(waiver.reason for waiver in plan.waivers if waiver.covers(refusal))
         yield f"    waived {refusal.rule}:{refusal.subject} because {reason}"

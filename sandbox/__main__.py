@@ -136,7 +136,7 @@ def _describe(sandbox: Sandbox, handout: Handout, story: Story) -> Iterable[str]
         yield f"  AWS_PROFILE={role} {upload}"
     yield f"  AWS_PROFILE=rm publisher status {release} --check"
     yield f"  AWS_PROFILE=rm publisher sign {release}"
-    yield f"  AWS_PROFILE=rm publisher promote {release} --yes"
+    yield f"  AWS_PROFILE=rm publisher promote {release} --create-release --yes"
     yield f"  publisher verify {release} --public"
     yield ""
     yield "Users download here; each edge has a cache and a copy of the gate's store of its own"

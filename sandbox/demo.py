@@ -41,8 +41,9 @@ INSTALLER = "python/3.14.0/python-3.14.0b3-amd64.exe"
 LATE = "python/3.14.0/python-3.14.0b3-amd64.zip"
 SIGNATURES = (".sigstore", ".sig", ".crt")
 EARLY = ("source", "windows", "macos")
-PROMOTE = ["promote", RELEASE, "--yes"]
+PROMOTE = ["promote", RELEASE, "--create-release", "--yes"]
 PROMOTIONS = 2
+ROWS = 13
 
 
 def main() -> int:
@@ -88,6 +89,8 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
     sent, answered = read_live(folder / "gate")[0]
     faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
+    database = sandbox.site.neighbours.database
+    urls = {f"https://www.python.org/ftp/{file.key}" for file in inventory}
     figures = Figures(
         release=RELEASE,
         objects=answer["written"],
@@ -106,8 +109,11 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         signed=signed,
         verify_cpu_s=round(measure_verifying(sandbox.site, PROFILE, RELEASE), 3),
         record_verified=verified,
+        rows_listed=sum(row["url"] in urls for row in database.tables.files.values()),
+        rows_before_live=sum(entry.at < sent for entry in database.writes()),
+        announced=len(sandbox.site.neighbours.forum.forum.topics),
     )
-    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory), count_signatures())], seen)
+    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory), count_signatures(), ROWS)], seen)
     return figures
 
 

@@ -14,7 +14,8 @@ class Figures:
     first to the last canonical URL seen public, at the edge where that took longest; pollers that sweep in
     `exposure_floor_ms` cannot see less. `stale_after_live_ms` is how long after go-live an edge still
     answered a miss. `to_public_s` is the time from the command to go-live. `signed` counts signature files,
-    `verify_cpu_s` is what verifying all bundles took of the processor.
+    `verify_cpu_s` is what verifying all bundles took of the processor. `announced` counts posts, though the
+    promotion ran twice and a late file came.
     """
 
     release: str
@@ -34,14 +35,20 @@ class Figures:
     signed: int
     verify_cpu_s: float
     record_verified: bool
+    rows_listed: int
+    rows_before_live: int
+    announced: int
 
-    def find_faults(self, delivered: int, signatures: int) -> list[str]:
-        """Name the figures that break an invariant; so many files were delivered, and are to be signed."""
+    def find_faults(self, delivered: int, signatures: int, rows: int) -> list[str]:
+        """Name the figures that break an invariant: so many files were delivered, signed and listed."""
         wanted = {
             "objects": delivered + signatures,
             "digests_verified": delivered,
             "signed": signatures,
             "record_verified": True,
+            "rows_listed": rows,
+            "rows_before_live": 0,
+            "announced": 1,
             "early_hits": 0,
             "artifact_bytes_through_publisher": 0,
             "second_run_writes": 0,

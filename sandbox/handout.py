@@ -76,8 +76,8 @@ def _write_shell(site: Site, config: Path, credentials: Path) -> str:
             name: around[name]
             for name in ("AWS_EC2_METADATA_DISABLED", "HTTPS_PROXY", "NO_PROXY", "PUBLISHER_CONFIG")
         },
-        # Only signing looks at it.
-        "SIGSTORE_IDENTITY_TOKEN": site.make_token(),
+        # Only the release manager's commands look at them.
+        **site.release_manager(),
     }
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     tools = shlex.quote(str(Path(sys.executable).parent))

@@ -10,7 +10,8 @@ from publisher.core.identity import Signed
 from publisher.core.signing import Format
 from publisher.documents.profile import load_profile
 from sandbox.ministack import local_config
-from sandbox.site import PUBLIC, TRUST_CONFIG, Site
+from sandbox.neighbours import TRUST_CONFIG
+from sandbox.site import PUBLIC, Site
 from sandbox.stage import StoryError
 
 

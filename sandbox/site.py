@@ -8,14 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from publisher.core.identity import Identity
 from publisher.core.profile import Duty, Profile, Role
 from publisher.documents.profile import load_profile
 from sandbox.certificate import make_certificate
 from sandbox.deploy import DeployError, Deployment, deploy
 from sandbox.kvs_proxy import HOST, run_kvs_proxy
 from sandbox.ministack import REGION, Credentials, Ministack, local_config, open_session, run_ministack
-from sandbox.sigstore import RELEASE_MANAGER, LocalSigstore, Login, run_sigstore
+from sandbox.neighbours import TRUST_CONFIG, Neighbours, run_neighbours
 
 PREFIX = "sandbox"
 STAGING = f"{PREFIX}-staging"
@@ -23,7 +22,6 @@ PUBLIC = f"{PREFIX}-public"
 RM = "rm"
 AUDITOR = "auditor"
 KVS_ENDPOINT = f"https://{HOST}"
-TRUST_CONFIG = "sigstore.json"
 SESSION_SECONDS = 12 * 3600
 """How long the sessions of the roles last: a day's work with a sandbox that is left running."""
 
@@ -64,12 +62,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a site needs besides AWS: the certificate to trust, the way to the KeyValueStore, a Sigstore."""
+    """What a site needs besides AWS: the certificate to trust, the way to the KeyValueStore, the others."""
 
     trust: Path
     proxy: str
-    sigstore: LocalSigstore
-    login: Login
+    neighbours: Neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +74,14 @@ class Site:
     """A provisioned site. `config` is its publisher.toml; `credentials` are sessions, by role.
 
     `endpoint` speaks TLS with the certificate in `trust`. `proxy` leads to the KeyValueStore. `users` are who
-    opened the sessions, and `edge` is the CDN's own plumbing, which reads what was deployed. `login` is who
-    the release manager is to Sigstore.
+    opened the sessions, and `edge` is the CDN's own plumbing, which reads what was deployed.
     """
 
     server: Ministack = field(repr=False)
     endpoint: str
     trust: Path
     proxy: str
-    sigstore: LocalSigstore = field(repr=False)
-    login: Login
+    neighbours: Neighbours = field(repr=False)
     config: Path
     deployment: Deployment = field(repr=False)
     users: Mapping[str, Credentials] = field(repr=False)
@@ -119,13 +114,15 @@ class Site:
             "AWS_ACCESS_KEY_ID": credentials.access_key_id,
             "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
             "AWS_SESSION_TOKEN": credentials.token or "",
-            **({"SIGSTORE_IDENTITY_TOKEN": self.make_token()} if role == RM else {}),
+            **(self.release_manager() if role == RM else {}),
             **self.surroundings(),
         }
 
-    def make_token(self) -> str:
-        """Make the identity token of a release manager who is logged in for the day."""
-        return self.sigstore.make_token(self.login.name, self.login.issuer, lifetime=SESSION_SECONDS)
+    def release_manager(self) -> dict[str, str]:
+        """Give what the release manager has besides AWS: an identity token for the day, and keys."""
+        login = self.neighbours.login
+        token = self.neighbours.sigstore.make_token(login.name, login.issuer, lifetime=SESSION_SECONDS)
+        return {"SIGSTORE_IDENTITY_TOKEN": token, **self.neighbours.credentials()}
 
     def surroundings(self) -> dict[str, str]:
         """Give what a process needs in its environment whoever it acts as; nothing in it is secret."""
@@ -174,26 +171,9 @@ def run_site(folder: Path, profile: Path, timing: Timing = Timing()) -> Generato
         server = stack.enter_context(run_ministack(certificate=certificate))
         port = urlsplit(server.secure_endpoint).port or 0
         proxy = stack.enter_context(run_kvs_proxy(port))
-        login = find_login(load_profile(profile))
-        sigstore = stack.enter_context(run_sigstore(login=login))
-        yield provision(
-            server,
-            folder,
-            profile,
-            surroundings=Surroundings(certificate.file, proxy, sigstore, login),
-            timing=timing,
-        )
-
-
-def find_login(rules: Profile) -> Login:
-    """Choose who the release manager is: who may sign the releases of the profile's last series but one.
-
-    The last series is often still in the making. Where nobody may sign, anybody will do.
-    """
-    accepted = rules.accepted
-    named = [*accepted.series.values()][-2:] or [accepted.everywhere]
-    identities: tuple[Identity, ...] = named[0]
-    return Login(identities[0].name, identities[0].issuer) if identities else RELEASE_MANAGER
+        neighbours = stack.enter_context(run_neighbours(load_profile(profile)))
+        surroundings = Surroundings(certificate.file, proxy, neighbours)
+        yield provision(server, folder, profile, surroundings=surroundings, timing=timing)
 
 
 def provision(
@@ -219,20 +199,21 @@ def provision(
         )
     users = {name: server.new_user(f"{PREFIX}-{name}-user", _MAY_ASK) for name in names}
     deployment = deploy(server, _write_stack(rules, users, timing))
-    shutil.copy(profile, folder / "profile.toml")
+    text = surroundings.neighbours.rewrite(profile.read_text("utf-8"), rules)
+    (folder / "profile.toml").write_text(text, "utf-8")
     if rules.keyring:
         shutil.copy(profile.parent / rules.keyring, folder / rules.keyring)
-    surroundings.sigstore.write_trust_config(folder / TRUST_CONFIG)
+    surroundings.neighbours.sigstore.write_trust_config(folder / TRUST_CONFIG)
     config = folder / "publisher.toml"
-    config.write_text(deployment.outputs["publisherToml"], "utf-8")
+    exported = str(deployment.outputs["publisherToml"])
+    config.write_text(exported + surroundings.neighbours.write_config(rules), "utf-8")
     edge = server.new_user(f"{PREFIX}-edge", _MAY_SEE_THE_CDN)
     site = Site(
         server=server,
         endpoint=server.secure_endpoint,
         trust=surroundings.trust,
         proxy=surroundings.proxy,
-        sigstore=surroundings.sigstore,
-        login=surroundings.login,
+        neighbours=surroundings.neighbours,
         config=config,
         deployment=deployment,
         users=users,

@@ -1,13 +1,13 @@
 """`publisher promote`: decide, show, ask, then make everything public; run again, it finishes."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from publisher.core import decide
 from publisher.core.decide import Author, Decision, NothingToDo, plan_promotion
 from publisher.core.gate import drop_paths
-from publisher.core.plan import Plan, find_plan
+from publisher.core.plan import Extras, Plan, find_plan
 from publisher.core.profile import Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
@@ -15,6 +15,7 @@ from publisher.core.snapshot import Snapshot, Unfinished, select_live
 from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.ports import Signer
+from publisher.workflow.afterwards import refuse_listing, refuse_prose
 from publisher.workflow.finishing import Held, complete, finish, read_live
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import gather
@@ -32,6 +33,7 @@ class PromoteRequest:
     """What the release manager asks for.
 
     `plan` pins the digest of a plan reviewed earlier; `deep` has every file downloaded and compared.
+    `given_up` names steps after go-live to be left out, each with the reason.
     """
 
     releases: tuple[str, ...]
@@ -39,6 +41,8 @@ class PromoteRequest:
     plan: str | None = None
     dry_run: bool = False
     deep: bool = False
+    extras: Extras = field(default_factory=Extras)
+    given_up: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
@@ -88,7 +92,15 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     }
     with hold_lease(world, f"finish {', '.join(request.releases)}") as held:
         for promotion in read_live(world, request.releases):
-            finish(world, held, promotion.plan, signers.get(promotion.plan.id), begun, deep=request.deep)
+            finish(
+                world,
+                held,
+                promotion.plan,
+                signers.get(promotion.plan.id),
+                begun,
+                deep=request.deep,
+                given_up=request.given_up,
+            )
     try:
         # What was waived for the finished promotion need not be waived for what is left.
         request = replace(request, waivers=_find_needed(world, request, releases))
@@ -117,7 +129,7 @@ def _decide(
     world: World, request: PromoteRequest, releases: tuple[Release, ...], confirm: Confirm, begun: list[Run]
 ) -> Outcome:
     """Decide, show, ask and promote, now that nothing of these releases is live and unfinished."""
-    author = Author(world.caller.who(), world.new_id(), world.staging.now())
+    author = Author(world.caller.who(), world.new_id(), world.staging.now(), request.extras)
     snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
@@ -128,6 +140,9 @@ def _decide(
         return Promoted(None, (), decision.public, 0)
     if request.plan is not None and request.plan != decision.plan.digest:
         return Refused((_refuse_moved_plan(request.plan, decision.plan.digest),))
+    afterwards = _refuse_afterwards(world, decision.plan, request)
+    if afterwards:
+        return Refused(afterwards, waivable=False)
     if request.dry_run:
         return Planned(decision, (), request.releases)
     if not confirm(decision):
@@ -139,6 +154,12 @@ def _decide(
         return Refused(refusals)
     with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
         return _promote(world, held, request, releases, decision, signer, begun)
+
+
+def _refuse_afterwards(world: World, plan: Plan, request: PromoteRequest) -> tuple[Refusal, ...]:
+    """Refuse now what the steps after go-live would stop at: rows that cannot be, prose that is not good."""
+    refusals = () if "listing" in request.given_up else refuse_listing(world, plan)
+    return refusals + (() if "announce" in request.given_up else refuse_prose(world, plan))
 
 
 def _promote(
@@ -154,7 +175,7 @@ def _promote(
 
     `begun` gets the run, for whoever has to tell how far it came.
     """
-    author = Author(shown.plan.who, shown.plan.id, world.staging.now())
+    author = Author(shown.plan.who, shown.plan.id, world.staging.now(), request.extras)
     snapshot = gather(world, releases)
     decision = plan_promotion(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
@@ -167,7 +188,7 @@ def _promote(
     if moved:
         return Refused(tuple(_refuse_moved(key) for key in moved))
     plan = _store_plan(world, *held, decision.plan, snapshot)
-    run = Run(world, *held, plan, author.who, signer, deep=request.deep)
+    run = Run(world, *held, plan, author.who, signer, request.given_up, deep=request.deep)
     begun.append(run)
     try:
         run_steps(run, BEFORE_LIVE)

@@ -1,6 +1,6 @@
 """`publisher attach` and `publisher amend`: the release manager's other sidecars, before and after."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from publisher.core.decide import next_number
@@ -113,7 +113,7 @@ def _amend(
     (release,) = snapshot.releases
     name = release.release.name
     recorded = fold(world.state.read_records(name, release.numbers)).get(sidecar.key)
-    there = world.public.describe(sidecar.key)
+    there = _describe(world, sidecar.key)
     # What is staged by now does not count: the sidecar is about the bytes that are public.
     artifact = find_public_artifact(world, sidecar.expected)
     refusals = [
@@ -177,6 +177,14 @@ def _replace(world: World, lease: LeaseHolder, sidecar: _Sidecar, there: Describ
     if conflict and (found is None or found.digest != sidecar.digest):
         raise conflict
     return found.version if found else there.version
+
+
+def _describe(world: World, key: str) -> Described | None:
+    """Describe a public file; one whose store holds no digest is streamed."""
+    found = world.public.describe(key)
+    if found is None or found.digest is not None:
+        return found
+    return replace(found, digest=world.public.compute_digest(found.version))
 
 
 def _pin(world: World, key: str) -> Version:

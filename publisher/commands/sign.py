@@ -11,7 +11,7 @@ from publisher.core.signatures import SigningPlan, ToSign, plan_signing, refuse_
 from publisher.core.signing import Format
 from publisher.errors import SigningError, StoppedError, StoreError
 from publisher.outcomes import Outcome, Refused, SignedRelease, SignedReleases
-from publisher.ports import Signer
+from publisher.ports import Bucket, Signer
 from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
 from publisher.workflow.proofs import verify_bundle
@@ -49,7 +49,7 @@ def run(world: World, names: tuple[str, ...]) -> Outcome:
     if not any(plan.todo for plan in plans):
         return _conclude(releases, plans, frozenset())
     # Before the lease: a browser waits for a person. What only lacks copies of its bundle needs no login.
-    fresh = any(not item.bundled for plan in plans for item in plan.todo)
+    fresh = any(item.bundle is None for plan in plans for item in plan.todo)
     signer = world.signing().log_in() if fresh else None
     with hold_lease(world, f"sign {', '.join(names)}") as (lease, _):
         plans, refusals = _plan(world, releases)
@@ -121,8 +121,11 @@ def _sign_all(
 def _sign(world: World, lease: LeaseHolder, job: _Job, signer: Signer | None) -> None:
     """Sign one artifact: the bundle first, so that a re-run can make from it whatever is missing."""
     keys = {kind: f"{RM}/{job.release}/{key}" for kind, key in job.item.sidecars.items()}
-    if job.item.bundled or signer is None:
-        signed = _verify(world, job, _read_bundle(world, keys[Format.BUNDLE]))
+    if job.item.bundle is not None:
+        bucket = world.public if job.item.is_public else world.staging
+        signed = _verify(world, job, _read_bundle(bucket, job.item.bundle))
+    elif signer is None:
+        raise SigningError(f"{job.item.artifact} needs a signature now", "run the same command again")
     else:
         bundle = signer.sign(job.item.digest)
         signed = _verify(world, job, bundle)
@@ -134,8 +137,8 @@ def _sign(world: World, lease: LeaseHolder, job: _Job, signer: Signer | None) ->
             world.staging.put(keys[kind], data)
 
 
-def _read_bundle(world: World, key: str) -> bytes:
-    found = world.staging.read(key)
+def _read_bundle(bucket: Bucket, key: str) -> bytes:
+    found = bucket.read(key)
     if found is None:
         raise StoreError(f"{key} was removed just now", "run again")
     return found.data

@@ -1,15 +1,16 @@
 """The decision: from a snapshot of the world to a plan, to every refusal at once, or to nothing to do."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from publisher.core import keys, sums
 from publisher.core.assess import Assessment, assess_release, is_settled
+from publisher.core.contents import list_contents
 from publisher.core.delivery import Delivered
 from publisher.core.digests import Digest
-from publisher.core.plan import SCHEMA, Look, Plan, PlannedFile, PlannedRelease
-from publisher.core.profile import Profile, Release
+from publisher.core.plan import SCHEMA, Extras, Look, Plan, PlannedFile, PlannedRelease
+from publisher.core.profile import Profile, PublicRecord, Release
 from publisher.core.refusals import Refusal, Waiver, apply_waivers
 from publisher.core.signatures import refuse_nobody
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot
@@ -43,11 +44,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who plans, with which new promotion id, at what time of the store."""
+    """Who plans, with which new promotion id, at what time of the store, and what else is asked for."""
 
     who: str
     id: str
     when: datetime
+    extras: Extras = field(default_factory=Extras)
 
 
 def plan_promotion(
@@ -91,6 +93,7 @@ def plan_promotion(
         profile_digest=profile.digest,
         who=author.who,
         when=author.when,
+        extras=author.extras,
     )
     return Decision(
         plan,
@@ -153,17 +156,31 @@ def _refuse_keys(
     claims: dict[str, list[str]] = {}
     for assessment in assessments:
         for item in assessment.delivered():
-            if item.expected.key not in published:
-                claims.setdefault(item.expected.key, []).append(assessment.snapshot.release.name)
+            name = assessment.snapshot.release.name
+            # Two bundles of one artifact, by its builder and the release manager, are refused elsewhere.
+            if item.expected.key not in published and name not in claims.setdefault(item.expected.key, []):
+                claims[item.expected.key].append(name)
     rename = "correct the key's template in the profile, then stage the file under its new key"
-    for key in claims:
+    records = {record.key for record in _list_records(snapshot, profile, assessments)}
+    for key in (*claims, *records):
         problem = keys.find_problem(key)
         if problem:
             yield Refusal("key", key, problem, "a key that may be public", rename)
-    for key, other, why in keys.find_conflicts(claims, snapshot.public_names | published.keys()):
+    taken = snapshot.public_names | published.keys()
+    for key, other, why in keys.find_conflicts([*claims, *sorted(records)], taken):
         yield Refusal("key", key, f"{other}: {why}", "keys that can stand beside each other", rename)
     yield from _refuse_shared(claims)
     yield from _refuse_records(snapshot, profile, assessments)
+
+
+def _list_records(
+    snapshot: Snapshot, profile: Profile, assessments: Iterable[Assessment]
+) -> Iterator[PublicRecord]:
+    for assessment in assessments:
+        number = next_number(assessment.snapshot, snapshot)
+        record = profile.place_record(assessment.snapshot.release, number)
+        if record is not None:
+            yield record
 
 
 def _refuse_records(
@@ -240,6 +257,9 @@ def _plan_release(release: ReleaseSnapshot, snapshot: Snapshot, profile: Profile
         identities=profile.find_identities(release.release),
         recorders=profile.find_recorders(release.release),
         record=profile.place_record(release.release, number),
+        contents=list_contents(profile, release.release),
+        listing=profile.listing,
+        signals=profile.list_signals(release.release),
     )
 
 

@@ -79,6 +79,19 @@ def refuse_sizes(staged: Mapping[str, StoredObject]) -> Iterator[Refusal]:
             yield Refusal("size", key, f"{stored.size:,} bytes", limit, "split the file")
 
 
+def is_proven(item: Expected, published: Mapping[str, Digest]) -> bool:
+    """Tell whether a sidecar is public together with its artifact; beside another's it proves nothing yet."""
+    return item.key in published and item.artifact in published
+
+
+def list_trusted(expected: Mapping[str, Expected], published: Mapping[str, Digest]) -> set[str]:
+    """List what is public, but for signatures whose artifact is not."""
+    doubtful = {
+        key for key, item in expected.items() if item.format in SIGNATURES and not is_proven(item, published)
+    }
+    return published.keys() - doubtful
+
+
 def find_bad(
     staged: Mapping[str, Expected], published: Mapping[str, Digest], release: ReleaseSnapshot
 ) -> Mapping[str, Rejected]:
@@ -89,7 +102,7 @@ def find_bad(
     checked = {
         key: release.checked.get(key, _UNCHECKED)
         for key, item in sorted(staged.items())
-        if item.format is not Format.FILE and key not in published
+        if item.format is not Format.FILE and not is_proven(item, published)
     }
     return {key: found.problem for key, found in checked.items() if found.problem}
 
@@ -128,7 +141,7 @@ def _cure(item: Expected, release: ReleaseSnapshot) -> str:
 
 def _find_role(item: Expected, release: ReleaseSnapshot) -> str | None:
     """Name the role that has staged `item`, or is to; None for the release manager."""
-    if item.builder and item.key in release.roles[item.builder].objects:
+    if item.builder and release.has_staged(item.builder, item.key):
         return item.builder
     return item.role if item.role in release.roles else None
 

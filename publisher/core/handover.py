@@ -10,6 +10,7 @@ from publisher.core.delivery import (
     Standing,
     find_bad,
     find_missing,
+    list_trusted,
     refuse_bad,
     refuse_changes,
     refuse_sizes,
@@ -132,7 +133,7 @@ class RoleRules:
         )
 
     def _missing(self, good: Mapping[str, StoredObject]) -> list[str]:
-        there = good.keys() | self._published.keys()
+        there = good.keys() | list_trusted(self._all_expected, self._published)
         # What the release manager signs is not owed by the builder that might have.
         return [
             key for key in find_missing(self._expected, there) if self._all_expected[key].role == self._role
@@ -223,7 +224,11 @@ class RoleRules:
             yield Refusal("public", name, found, expected, cure)
 
     def _check_signers(self) -> Iterator[Refusal]:
-        if not self._signers:
+        fresh = any(
+            not self._snapshot.is_public(key, stored.digest, self._published)
+            for key, stored in self._staging.objects.items()
+        )
+        if not self._signers or not fresh:
             return
         signed = self._staging.signed
         where = f"{self._role}/{self._release}/{sums.SIGNATURE_NAME}"

@@ -3,13 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
+from publisher.core.contents import Contents
 from publisher.core.digests import Digest, display
 from publisher.core.identity import Identity
-from publisher.core.profile import Delivery, PublicRecord, Row
+from publisher.core.listing_rules import ListingRules
+from publisher.core.profile import Delivery, PublicRecord, Row, Signal
 from publisher.core.refusals import Refusal, Waiver
 
 SCHEMA: Final = 1
@@ -45,7 +47,8 @@ class PlannedRelease:
     """A release in a plan; `number` counts its records from 1.
 
     `identities` are whose signatures of its files count, `recorders` who may sign its record. `record` is
-    None where records stay in the staging bucket.
+    None where records stay in the staging bucket. `contents` is what it may contain, `listing` how it is
+    listed (None: nowhere), `signals` what others have to show before.
     """
 
     name: str
@@ -55,6 +58,9 @@ class PlannedRelease:
     identities: tuple[Identity, ...] = ()
     recorders: tuple[Identity, ...] = ()
     record: PublicRecord | None = None
+    contents: Contents | None = None
+    listing: ListingRules | None = None
+    signals: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,23 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
+class Extras:
+    """What the promoter asked for besides the files.
+
+    `prose` is the announcement's text, None for a drafted one; `create_release` lets a missing row of the
+    release database be created.
+    """
+
+    prose: str | None = None
+    create_release: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What one promotion will do.
 
     `waived` keeps the refusals that `waivers` set aside. `id` is unguessable; `who` is the ARN of the
-    promoter and `when` the store's time of planning.
+    promoter and `when` the store's time of planning. `extras` says what else is to be done once it is public.
     """
 
     schema: Literal[1]
@@ -84,6 +102,7 @@ class Plan:
     profile_digest: str
     who: str
     when: datetime
+    extras: Extras = field(default_factory=Extras)
 
     @property
     def digest(self) -> str:

@@ -10,6 +10,7 @@ from itertools import product
 
 from publisher.core import keys
 from publisher.core.identity import Identity
+from publisher.core.listing_rules import ListingRules
 from publisher.core.refusals import Refusal
 from publisher.core.signing import SIGSTORE, Accepted, Format
 
@@ -146,6 +147,26 @@ class RecordRule:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalRule:
+    """A URL of others that has to answer before a release is listed or announced, such as a git tag.
+
+    `url` is a template over version groups; `kinds` of None means releases of all kinds.
+    """
+
+    name: str
+    url: str
+    kinds: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One such URL, of one release."""
+
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class PublicRecord:
     """Where a record becomes public, beside what it tells of."""
 
@@ -199,6 +220,8 @@ class Profile:
     accepted: Accepted = field(default_factory=Accepted)
     record: RecordRule | None = None
     keyring: str | None = None
+    listing: ListingRules | None = None
+    signals: tuple[SignalRule, ...] = ()
 
     def parse_release(self, name: str) -> Release | None:
         """Take `name` apart, or answer None if it is no version of this project."""
@@ -253,6 +276,15 @@ class Profile:
     def find_recorders(self, release: Release) -> tuple[Identity, ...]:
         """Name who may sign the records of `release`: who may sign it, and who may sign all records."""
         return tuple(dict.fromkeys((*self.find_identities(release), *self.accepted.records)))
+
+    def list_signals(self, release: Release) -> tuple[Signal, ...]:
+        """List what others have to show before `release` is listed."""
+        names = {**release.groups, "release": release.name}
+        return tuple(
+            Signal(rule.name, rule.url.format_map(names))
+            for rule in self.signals
+            if rule.kinds is None or release.kind in rule.kinds
+        )
 
     def place_record(self, release: Release, number: int) -> PublicRecord | None:
         """Say where a release's record becomes public; nowhere, if records stay in the staging bucket."""

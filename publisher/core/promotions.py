@@ -1,7 +1,7 @@
 """How far a promotion has come, judged by its markers and by nothing else."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -23,13 +23,17 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """live.json, done.json or abandoned.json: who did it, when, and why if there is more to say."""
+    """live.json, done.json or abandoned.json: who did it, when, and why if there is more to say.
+
+    `given_up` gives the reasons for steps that were left out, by the step's name.
+    """
 
     schema: Literal[1]
     promotion: str
     who: str
     when: datetime
     reason: str
+    given_up: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,7 @@ class Record:
     planned: datetime
     finisher: str
     recorded: datetime
+    given_up: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,9 @@ def judge_phase(marks: Collection[str], *, gated: bool) -> Phase:
     return Phase.ABANDONED if Phase.ABANDONED in marks else Phase.PLANNED
 
 
-def make_records(plan: Plan, finisher: str, when: datetime) -> tuple[Record, ...]:
+def make_records(
+    plan: Plan, finisher: str, when: datetime, given_up: Mapping[str, str]
+) -> tuple[Record, ...]:
     """Make the record of each release of a plan whose files are all public."""
     return tuple(
         Record(
@@ -131,6 +138,7 @@ def make_records(plan: Plan, finisher: str, when: datetime) -> tuple[Record, ...
             planned=plan.when,
             finisher=finisher,
             recorded=when,
+            given_up=given_up,
         )
         for release in plan.releases
     )

@@ -111,7 +111,13 @@ def _is_role(profile: Profile, name: str) -> bool:
 def _find_owners(profile: Profile, release: Release, name: str) -> set[str]:
     if _is_role(profile, name):
         return {name}
-    return {item.role for key, item in profile.expect(release).items() if _fits(key, name)}
+    return {
+        role
+        for key, item in profile.expect(release).items()
+        if _fits(key, name)
+        for role in (item.role, item.builder)
+        if role is not None
+    }
 
 
 def _fits(key: str, name: str) -> bool:

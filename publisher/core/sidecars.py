@@ -8,6 +8,8 @@ from publisher.core.delivery import (
     Standing,
     find_bad,
     find_missing,
+    is_proven,
+    list_trusted,
     refuse_bad,
     refuse_changes,
     refuse_sizes,
@@ -32,14 +34,15 @@ def assess_sidecars(
     A copy of what is public there already, as amending leaves it, is in nobody's way.
     """
     mine = {key: item for key, item in expected.items() if item.role == RM}
-    there = {item.expected.key for role in roles.values() for item in role.delivered} | published.keys()
+    delivered = {item.expected.key for role in roles.values() for item in role.delivered}
+    there = delivered | published.keys()
     staged = {key for staging in snapshot.roles.values() for key in staging.objects}
     good: dict[str, StoredObject] = {}
     waiting: dict[str, StoredObject] = {}
     strays: list[str] = []
     for key, stored in snapshot.rm.items():
         item = mine.get(key)
-        if snapshot.is_public(key, stored.digest, published):
+        if key not in mine and snapshot.is_public(key, stored.digest, published):
             continue
         if item is None or item.need is Need.FORBIDDEN or item.artifact not in there | staged:
             strays.append(key)
@@ -48,14 +51,15 @@ def assess_sidecars(
         else:
             waiting[key] = stored
     # A sidecar is owed only for an artifact that is delivered: a role that is late owes that itself.
-    missing = list(find_missing(mine, there | good.keys()))
+    trusted = list_trusted(expected, published)
+    missing = list(find_missing(mine, delivered | trusted | good.keys()))
     bad = find_bad({key: mine[key] for key in good}, published, snapshot)
     refusals = [
         *(_refuse_rm_stray(key, snapshot.release.name, expected.get(key)) for key in sorted(strays)),
         *refuse_changes({**waiting, **good}, published, snapshot),
         *refuse_sizes(good),
         *refuse_bad(bad, mine, snapshot),
-        *_refuse_twice({key: mine[key] for key in good}, snapshot),
+        *_refuse_twice({key: mine[key] for key in good if not is_proven(mine[key], published)}, snapshot),
         *(
             refuse_unsigned(mine[key], snapshot)
             if mine[key].format in SIGNATURES
@@ -71,9 +75,13 @@ def assess_sidecars(
         **dict.fromkeys(missing, Standing.MISSING),
         **{key: Standing.PUBLIC for key in mine if key in published and key not in good.keys() | strays},
     }
-    delivered = tuple(Delivered(mine[key], good[key]) for key in sorted(good))
     return RoleAssessment(
-        RM, handed_over=True, commit=None, delivered=delivered, refusals=tuple(refusals), standing=standing
+        role=RM,
+        handed_over=True,
+        commit=None,
+        delivered=tuple(Delivered(mine[key], good[key]) for key in sorted(good)),
+        refusals=tuple(refusals),
+        standing=standing,
     )
 
 
@@ -89,13 +97,16 @@ def _refuse_rm_stray(key: str, release: str, item: Expected | None) -> Refusal:
 
 
 def _refuse_twice(staged: Mapping[str, Expected], snapshot: ReleaseSnapshot) -> Iterator[Refusal]:
-    """Refuse a second sidecar of what its builder has signed: which one counts must not be left open."""
+    """Refuse a second sidecar of what its builder has signed: which one counts must not be left open.
+
+    `staged` is without what is public: there, an amended sidecar lies beside its builder's old one.
+    """
     name = snapshot.release.name
     for key, item in sorted(staged.items()):
-        if item.builder and key in snapshot.roles[item.builder].objects:
+        if item.builder and snapshot.has_staged(item.builder, key):
             found = f"{RM}/{name}/{key} and {item.builder}/{name}/{key}"
             cure = f"{item.builder} removes its own and hands over again, or ops removes the other"
-            yield Refusal("extra", key, found, "one of them", cure)
+            yield Refusal("signature", key, found, "one of them", cure)
 
 
 def _refuse_rm_missing(key: str, release: str) -> Refusal:

@@ -30,7 +30,7 @@ class Accepted:
     """Whose signatures count: for a release, for a series, or `everywhere` in a project without series.
 
     The most exact entry holds alone. `records` may sign records, besides those who may sign the release.
-    `keys` are OpenPGP fingerprints by series.
+    `keys` are OpenPGP fingerprints by series, `all_keys` those of a project without series.
     """
 
     everywhere: tuple[Identity, ...] = ()
@@ -38,6 +38,7 @@ class Accepted:
     releases: Mapping[str, tuple[Identity, ...]] = field(default_factory=dict[str, tuple[Identity, ...]])
     records: tuple[Identity, ...] = ()
     keys: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    all_keys: frozenset[str] = frozenset()
 
     def find(self, release: str, series: str | None) -> tuple[Identity, ...]:
         """Name who may sign `release`; nobody, if it is of a series that is not written down."""
@@ -47,7 +48,7 @@ class Accepted:
 
     def find_keys(self, series: str | None) -> frozenset[str]:
         """Give the fingerprints of the OpenPGP keys that may sign for `series`."""
-        return self.keys.get(series or "", frozenset())
+        return self.all_keys if series is None else self.keys.get(series, frozenset())
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class ReleaseSnapshot:
 
     `state_version` is the version of the state's object. `numbers` are those of its records. `checked` tells,
     by public key, of each staged sidecar that is checked against an artifact. `amended` gives, of each public
-    sidecar that was amended, the digests that it had before.
+    sidecar that was amended, the digests that it had before; `amendments` counts these among the records.
     """
 
     release: Release
@@ -104,6 +104,11 @@ class ReleaseSnapshot:
     numbers: tuple[int, ...]
     checked: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     amended: Mapping[str, frozenset[Digest]] = field(default_factory=dict[str, frozenset[Digest]])
+    amendments: int = 0
+
+    def has_staged(self, role: str, key: str) -> bool:
+        """Tell whether `role` has staged `key`."""
+        return role in self.roles and key in self.roles[role].objects
 
     def is_public(self, key: str, digest: Digest, published: Mapping[str, Digest]) -> bool:
         """Tell whether `digest` is what is public under `key`, or was until it was amended."""
@@ -135,7 +140,7 @@ class Snapshot:
     unfinished: tuple[Unfinished, ...]
     provisioned: frozenset[str]
     gate_lost: bool = False
-    signed_records: bool = False
+    signed_records: bool = True
 
     def published(self) -> Mapping[str, Digest]:
         """Give the digest of each key that is public, or will be as soon as a live promotion is finished."""

@@ -101,7 +101,7 @@ def _report(
         stage=_find_stage(assessment, refusals, live, planned, settled=settled),
         commit=release.state.commit if release.state else None,
         attempt=release.state.attempt if release.state else 0,
-        promotions=len(release.numbers),
+        promotions=len(release.numbers) - release.amendments,
         promotion=(live or planned)[0].plan.id if planned else None,
         roles=tuple(_report_role(role, assessment, profile, over=over) for role in assessment.roles),
         refusals=refusals,

@@ -63,7 +63,7 @@ def read_claims(data: bytes) -> Claims | tuple[str, ...]:
     try:
         found = json.loads(data, object_pairs_hook=_refuse_doubles)
     except (ValueError, RecursionError) as error:
-        return (f"{NAME} is not JSON: {error}",)
+        return (f"{NAME} cannot be read: {error}",)
     try:
         file = _PointersFile.model_validate(found)
     except ValidationError as error:
@@ -84,9 +84,14 @@ def write_claims(claims: Claims) -> bytes:
 
 
 def _refuse_doubles(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    """Make a dictionary; JSON would let the second of two equal keys hide the first."""
+    """Make a dictionary; JSON would let the second of two equal keys hide the first.
+
+    Names are shown in refusals, on the release manager's terminal, so they must be fit for that.
+    """
     made: dict[str, object] = {}
     for key, value in pairs:
+        if not key.isprintable():
+            raise ValueError(f"found {key!r}, expected names of visible characters")
         if key in made:
             raise ValueError(f"{key!r} stands in it twice")
         made[key] = value

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from publisher.core import keys
 from publisher.core.digests import of_bytes
+from publisher.core.listing_rules import ListingRules
 from publisher.core.profile import (
     ArtifactRule,
     Delivery,
@@ -23,6 +24,7 @@ from publisher.core.profile import (
     RowRule,
     Series,
     SidecarRule,
+    SignalRule,
     placeholders,
 )
 from publisher.core.signing import SIGSTORE, Format
@@ -78,6 +80,9 @@ class _Converter:
         groups = set(version.groupindex)
         self._check_names(groups)
         accepted = self._signers.read_accepted()
+        for name in accepted.releases:
+            if not version.fullmatch(name):
+                self._report("identity.release", repr(name), "versions as project.version has them")
         roles = {
             role: Role(
                 role,
@@ -89,6 +94,8 @@ class _Converter:
             for role, table in self._file.roles.items()
         }
         record = self._make_record(groups)
+        listing = self._make_listing(groups)
+        signals = tuple(self._make_signals(groups))
         artifacts = tuple(
             self._make_artifact(f"artifact[{index}] ({table.key})", table, groups)
             for index, table in enumerate(self._file.artifact)
@@ -117,6 +124,8 @@ class _Converter:
             commit_required=self._file.handover.commit,
             accepted=accepted,
             record=record,
+            listing=listing,
+            signals=signals,
             keyring=self._file.openpgp.keys if self._file.openpgp else None,
         )
 
@@ -132,6 +141,41 @@ class _Converter:
         if not table.key.startswith(self._file.project.key_prefix):
             self._report("record.key", table.key, f"a key under {self._file.project.key_prefix!r}")
         return RecordRule(table.key, self._deliver(table.key, table.cache_class))
+
+    def _make_listing(self, groups: set[str]) -> ListingRules | None:
+        table = self._file.listing
+        if table.release_name is None or table.release_slug is None:
+            if table.release_name or table.release_slug or table.systems:
+                self._report("listing", "no release_name or no release_slug", "both, or no database at all")
+            return None
+        for where, template in (
+            ("release_name", table.release_name),
+            ("release_slug", table.release_slug),
+            *((f"notes.{kind}", template) for kind, template in table.notes.items()),
+        ):
+            self._check_template(f"listing.{where}", template, {*groups, "release"})
+        for kind in (*table.pre_kinds, *table.notes):
+            self._check("listing", kind, self._kinds)
+        for index, artifact in enumerate(self._file.artifact):
+            if artifact.row:
+                self._check(f"artifact[{index}].row.os", artifact.row.os, table.systems)
+        return ListingRules(
+            release_name=table.release_name,
+            release_slug=table.release_slug,
+            version=table.version,
+            pre_kinds=frozenset(table.pre_kinds),
+            notes=table.notes,
+            systems=table.systems,
+            source=table.source,
+            url_prefix=table.url_prefix or self._file.project.base_url,
+        )
+
+    def _make_signals(self, groups: set[str]) -> Iterator[SignalRule]:
+        for index, table in enumerate(self._file.outside):
+            where = f"outside[{index}]"
+            self._check_template(f"{where}.url", table.url, {*groups, "release"})
+            kinds = self._kinds_of(f"{where}.kinds", table.kinds)
+            yield SignalRule(table.name, table.url, frozenset(kinds) if kinds else None)
 
     def _raise_problems(self) -> None:
         if self._problems:
@@ -155,6 +199,8 @@ class _Converter:
         self._check_kinds(groups)
         self._check_dates()
         for role, table in self._file.roles.items():
+            if table.signers and table.duty == "tests":
+                self._report(f"roles.{role}.signers", "them for a tester", "signers of a role that delivers")
             for other in table.reads:
                 self._check(f"roles.{role}.reads", other, self._file.roles)
         for part in self._file.listing.slug:
@@ -218,6 +264,7 @@ class _Converter:
                 )
 
     def _check_artifact(self, where: str, table: ArtifactTable, names: set[str]) -> None:
+        self._check_keys(f"{where}.sidecars", table)
         for used in (table.cache_class, *(side.cache_class for side in table.sidecars)):
             self._check(f"{where}.class", used or table.cache_class, self._file.classes)
         self._check_template(f"{where}.key", table.key, names)
@@ -237,6 +284,10 @@ class _Converter:
         if role is None or role.duty == "tests":
             delivering = [name for name, other in self._file.roles.items() if other.duty == "delivers"]
             self._report(f"{where}.role", repr(table.role), f"a role that delivers: {', '.join(delivering)}")
+
+    def _check_keys(self, where: str, table: ArtifactTable) -> None:
+        if self._file.openpgp is None and any(side.format == "openpgp" for side in table.sidecars):
+            self._report(where, "format 'openpgp'", "[openpgp] with the keys that count")
 
     def _needs(self, where: str, table: ArtifactTable) -> Mapping[str, Need]:
         required = self._kinds_of(f"{where}.required", table.required)

@@ -25,7 +25,10 @@ class SignerReader:
                 "it beside [series]",
                 "identities by series, so that an unknown one refuses",
             )
-        keys = self._file.openpgp.series if self._file.openpgp else {}
+        openpgp = self._file.openpgp
+        keys = openpgp.series if openpgp else {}
+        if self._file.series and openpgp and openpgp.accepted:
+            self._report("openpgp.accepted", "it beside [series]", "fingerprints by series")
         for where, named in (("identity.series", table.series), ("openpgp.series", keys)):
             self._check_series(where, named)
         return Accepted(
@@ -34,6 +37,7 @@ class SignerReader:
             releases=self._read_all("identity.release", table.release),
             records=self.read("identity.records", table.records),
             keys={series: frozenset(found) for series, found in keys.items()},
+            all_keys=frozenset(openpgp.accepted if openpgp else ()),
         )
 
     def read(self, where: str, signers: Iterable[SignerTable]) -> tuple[Identity, ...]:

@@ -65,7 +65,7 @@ def extract_payload(data: bytes, name: str) -> bytes:
 
 def is_signed(data: bytes, name: str) -> bool:
     """Tell whether a stored record is in a bundle; whether that is good is another question."""
-    return "dsseEnvelope" in _load(data, name)
+    return _load(data, name).get("dsseEnvelope") is not None
 
 
 def _load(data: bytes, name: str) -> dict[str, Any]:

@@ -157,7 +157,8 @@ class OpenPgpTable(Table):
     """[openpgp]: the file of certificates, and which of them count for a series."""
 
     keys: str
-    series: dict[str, list[Fingerprint]]
+    accepted: list[Fingerprint] = []
+    series: dict[str, list[Fingerprint]] = {}
 
 
 class RecordTable(Table):
@@ -168,9 +169,25 @@ class RecordTable(Table):
 
 
 class ListingTable(Table):
-    """[listing]."""
+    """[listing]: rows in the release database; without `release_name` there is no database."""
 
-    slug: list[Template]
+    slug: list[Template] = ["{release}", "{row}"]
+    release_name: Template | None = None
+    release_slug: Template | None = None
+    version: int = 1
+    pre_kinds: list[str] = []
+    notes: dict[str, Template] = {}
+    systems: dict[str, str] = {}
+    source: str = "source"
+    url_prefix: Annotated[str, AfterValidator(_check_base_url)] | None = None
+
+
+class OutsideTable(Table):
+    """One [[outside]]: what others have to show first."""
+
+    name: Annotated[str, Field(min_length=1)]
+    url: Annotated[Template, Field(pattern=r"^https?://")]
+    kinds: Words = []
 
 
 class HandOverTable(Table):
@@ -194,5 +211,6 @@ class ProfileFile(Table):
     identity: IdentityTable = IdentityTable()
     openpgp: OpenPgpTable | None = None
     record: RecordTable | None = None
-    listing: ListingTable = ListingTable(slug=["{release}", "{row}"])
+    listing: ListingTable = ListingTable()
+    outside: list[OutsideTable] = []
     handover: HandOverTable = HandOverTable()

@@ -1,6 +1,6 @@
 """Finishes promotions that went live, from their plans alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from publisher.core.gate import find_gated
 from publisher.core.plan import Plan
@@ -22,7 +22,14 @@ def read_live(world: World, releases: Iterable[str]) -> list[Unfinished]:
 
 
 def finish(
-    world: World, held: Held, plan: Plan, signer: Signer | None, begun: list[Run], *, deep: bool
+    world: World,
+    held: Held,
+    plan: Plan,
+    signer: Signer | None,
+    begun: list[Run],
+    *,
+    deep: bool,
+    given_up: Mapping[str, str] | None = None,
 ) -> None:
     """Finish one promotion: staging may have expired and the profile may have changed since.
 
@@ -31,7 +38,7 @@ def finish(
     Raises:
         UnfinishedError: Something is still to be done; running again goes on.
     """
-    run = Run(world, *held, plan, world.caller.who(), signer, deep=deep, step=RESUME[0].name)
+    run = Run(world, *held, plan, world.caller.who(), signer, given_up or {}, deep=deep, step=RESUME[0].name)
     begun.append(run)
     complete(run, RESUME)
     run.step = FINISHED

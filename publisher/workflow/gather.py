@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from publisher.core import sums
 from publisher.core.decide import hold_key
-from publisher.core.digests import Digest, of_bytes
+from publisher.core.digests import Digest
 from publisher.core.gate import OWNER, find_gated
-from publisher.core.identity import Rejected, Signed
 from publisher.core.keys import parents
 from publisher.core.plan import Look
 from publisher.core.profile import RM, Release
-from publisher.core.promotions import find_amended
+from publisher.core.promotions import Amendment, find_amended
 from publisher.core.snapshot import (
     ReleaseSnapshot,
     RoleStaging,
@@ -20,7 +19,7 @@ from publisher.core.snapshot import (
     StoredObject,
 )
 from publisher.ports import Bucket
-from publisher.workflow.proofs import check_sidecars, verify_bundle
+from publisher.workflow.proofs import check_hand_over, check_sidecars
 from publisher.workflow.world import World
 
 _SIGNATURE = sums.NAME + "."
@@ -63,6 +62,7 @@ def find_moved(world: World, looks: Iterable[Look]) -> tuple[str, ...]:
 def _gather_release(world: World, release: Release) -> ReleaseSnapshot:
     state = world.state.read_release(release.name)
     numbers = world.state.list_numbers(release.name)
+    records = world.state.read_records(release.name, numbers)
     return ReleaseSnapshot(
         release=release,
         state=state.value if state else None,
@@ -70,7 +70,8 @@ def _gather_release(world: World, release: Release) -> ReleaseSnapshot:
         roles={role: _gather_role(world, role, release.name) for role in world.profile.roles},
         rm=_gather_files(world, f"{RM}/{release.name}/", ()),
         numbers=numbers,
-        amended=find_amended(world.state.read_records(release.name, numbers)),
+        amended=find_amended(records),
+        amendments=sum(isinstance(record, Amendment) for record in records),
     )
 
 
@@ -83,19 +84,8 @@ def _gather_role(world: World, role: str, release: str) -> RoleStaging:
         sums=hand_over[sums.NAME],
         commit=hand_over[sums.COMMIT_NAME],
         hold=_read_small(world, hold_key(role, release)),
-        signed=_check_hand_over(world, role, prefix, hand_over[sums.NAME]),
+        signed=check_hand_over(world, role, prefix, hand_over[sums.NAME]),
     )
-
-
-def _check_hand_over(
-    world: World, role: str, prefix: str, handed: SmallObject | None
-) -> Signed | Rejected | None:
-    """Check the signature of a hand-over, where the profile asks for one."""
-    signers = world.profile.roles[role].signers
-    signature = world.staging.read(prefix + sums.SIGNATURE_NAME) if signers and handed else None
-    if signature is None or handed is None:
-        return None
-    return verify_bundle(world, signature.data, of_bytes(handed.data), signers)
 
 
 def _gather_files(world: World, prefix: str, besides: Iterable[str]) -> dict[str, StoredObject]:

@@ -26,6 +26,10 @@ class Observer(Protocol):
         """Hear that the step's files are done, or given up."""
         ...
 
+    def note(self, text: str) -> None:
+        """Tell a result of the step under way."""
+        ...
+
     def warn(self, text: str) -> None:
         """Hear of something that does not stop the command but should be known."""
         ...

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from publisher.core import sums
+from publisher.core.delivery import is_proven
 from publisher.core.digests import Digest, of_bytes
 from publisher.core.identity import Identity, Rejected, Signed
 from publisher.core.plan import Version
 from publisher.core.profile import Expected, Need
 from publisher.core.sbom import check_sbom
 from publisher.core.signing import Checked, Format
-from publisher.core.snapshot import ReleaseSnapshot, StoredObject
+from publisher.core.snapshot import ReleaseSnapshot, SmallObject, StoredObject
 from publisher.errors import GoneError
 from publisher.ports import Bucket
 from publisher.workflow.world import World
@@ -48,7 +50,7 @@ def check_sidecars(
     sidecars = [
         (expected[key], stored)
         for key, stored in _list_staged(release, expected).items()
-        if expected[key].format is not Format.FILE and key not in published
+        if expected[key].format is not Format.FILE and not is_proven(expected[key], published)
     ]
     found = world.parallel.map(lambda item: _read(world, release, *item), sidecars)
     checker = Checker(world, release)
@@ -133,7 +135,8 @@ class Checker:
         if isinstance(known, Checked):
             return known
         with tempfile.TemporaryDirectory(prefix="publisher-") as folder:
-            path = Path(folder) / "artifact"
+            # By its own name, which a refusal tells.
+            path = Path(folder) / artifact.version.key.rpartition("/")[2]
             if not _download(artifact, path):
                 return Checked(_MOVED)
             verdict = self._world.openpgp().verify(path, data, self._keys)
@@ -156,6 +159,17 @@ def verify_bundle(
         return known
     verdict = world.verdicts[memo] = world.verifier().verify(data, digest, accepted)
     return verdict
+
+
+def check_hand_over(
+    world: World, role: str, prefix: str, handed: SmallObject | None
+) -> Signed | Rejected | None:
+    """Check the signature of a hand-over, where the profile asks for one."""
+    signers = world.profile.roles[role].signers
+    signature = world.staging.read(prefix + sums.SIGNATURE_NAME) if signers and handed else None
+    if signature is None or handed is None:
+        return None
+    return verify_bundle(world, signature.data, of_bytes(handed.data), signers)
 
 
 def _list_staged(release: ReleaseSnapshot, expected: Mapping[str, Expected]) -> Mapping[str, StoredObject]:

@@ -13,6 +13,7 @@ from publisher.core.refusals import Refusal
 from publisher.core.selecting import Selection, Unknown, pick
 from publisher.core.snapshot import Described, RoleStaging, SmallObject, StoredObject
 from publisher.errors import UsageError
+from publisher.workflow.proofs import check_hand_over
 from publisher.workflow.world import World
 
 
@@ -93,6 +94,8 @@ def gather_staged(world: World, role: str, release: str, digests: dict[Version, 
     """
     prefix = f"{role}/{release}/"
     present = [key.removeprefix(prefix) for key in world.staging.list_keys(prefix)]
+    # To a builder, what is not listed answers "forbidden", not "absent".
+    signed = sums.SIGNATURE_NAME in present
     hand_over = {
         name: _read_small(world, prefix + name) for name in (sums.NAME, sums.COMMIT_NAME) if name in present
     }
@@ -106,6 +109,7 @@ def gather_staged(world: World, role: str, release: str, digests: dict[Version, 
         objects={key: stored for key, stored in objects if stored},
         sums=hand_over.get(sums.NAME),
         commit=hand_over.get(sums.COMMIT_NAME),
+        signed=check_hand_over(world, role, prefix, hand_over.get(sums.NAME)) if signed else None,
     )
 
 

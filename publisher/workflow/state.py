@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from publisher.core.announced import Announced
 from publisher.core.decide import state_key
 from publisher.core.lease import Lease
 from publisher.core.plan import Plan
@@ -25,6 +26,7 @@ _RELEASES = "_state/releases/"
 _TRIES = 3
 _RECORDS = "_state/records/"
 _SHARES = "_state/shares/"
+_ANNOUNCED = "_state/announced/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,15 @@ class StateStore:
         key = f"{_SHARES}{share.id}.json"
         self._create_once(key, share)
         return key
+
+    def read_announced(self, release: str) -> Announced | None:
+        """Read in which post a release was announced, or answer None if it was not."""
+        stored = self._read(Announced, f"{_ANNOUNCED}{release}.json")
+        return stored.value if stored else None
+
+    def write_announced(self, release: str, note: Announced) -> None:
+        """Note that a release was announced; an earlier note stays."""
+        self._create_or_read(f"{_ANNOUNCED}{release}.json", note)
 
     def _create_once(self, key: str, value: Plan | Share) -> None:
         try:

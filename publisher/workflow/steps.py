@@ -15,6 +15,7 @@ from publisher.core.plan import Plan, PlannedFile, Version
 from publisher.core.promotions import Mark, Phase, make_records
 from publisher.core.snapshot import Copied
 from publisher.errors import (
+    AnnounceError,
     ConflictError,
     EdgeError,
     GoneError,
@@ -24,15 +25,22 @@ from publisher.errors import (
     UnfinishedError,
 )
 from publisher.ports import Signer
+from publisher.workflow.announcing import Subject, Written, announce, write_announcement
 from publisher.workflow.edge import look, wait
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import find_moved, list_folders
 from publisher.workflow.lease import LeaseHolder
+from publisher.workflow.listing import Lister, read_public
+from publisher.workflow.outside import wait_for_signals
 from publisher.workflow.records import write_record
 from publisher.workflow.world import World
 
 MAX_PENDING_AGE = timedelta(days=1)
 """A pending copy older than this is made again, long before the bucket's rules would expire it."""
+
+LOOK = "look"
+CAN_BE_GIVEN_UP = frozenset({LOOK, "outside", "listing", "announce"})
+"""The steps after go-live that can be left out with a reason, on record."""
 
 GO_LIVE = "go live"
 """The step before which nothing is public, and after which everything is."""
@@ -45,6 +53,7 @@ class Run:
     """One promotion under way. `streamed` counts the bytes that had to pass through this machine.
 
     `signer` is the login that signs the record; None where nothing is left to be signed, or nobody is.
+    `given_up` names the steps that are left out, each with the reason.
     `step` names the one under way. `pending` and `placed` remember what this run has seen of the copies; a
     run without them asks the store.
     """
@@ -55,6 +64,7 @@ class Run:
     plan: Plan
     who: str
     signer: Signer | None = None
+    given_up: Mapping[str, str] = field(default_factory=dict[str, str])
     deep: bool = False
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
     placed: dict[str, Version] = field(default_factory=dict[str, Version])
@@ -213,6 +223,44 @@ def look_at_files(run: Run) -> None:
     run.streamed += look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
 
 
+def wait_for_others(run: Run) -> None:
+    """Wait for what others have to show before anything is listed or announced."""
+    signals = [signal for release in run.plan.releases for signal in release.signals]
+    wait_for_signals(run.world, run.lease.check, signals)
+
+
+def list_releases(run: Run) -> None:
+    """Bring the release database to what is public of each release, all its promotions together."""
+    if run.world.database is None:
+        return
+    database = run.world.database()
+    for release in run.plan.releases:
+        if release.contents and release.listing:
+            lister = Lister(run.world, database, release.contents, release.listing, when=run.plan.when)
+            files = read_public(run.world, release.contents)
+            create = run.plan.extras.create_release
+            listed = lister.list_files(files, run.lease.check, create=create)
+            run.world.observer.note(f"{listed.rows} rows of {listed.release}, {len(listed.changes)} changed")
+
+
+def announce_releases(run: Run) -> None:
+    """Announce the releases whose first promotion this is; what came late is not announced again."""
+    subjects = [
+        (Subject(release.contents, release.identities, release.listing), release.contents)
+        for release in run.plan.releases
+        if release.contents and release.number == 1
+    ]
+    if not subjects or (run.world.forum is None and run.world.hook is None):
+        return
+    described = [(subject, read_public(run.world, contents)) for subject, contents in subjects]
+    written = write_announcement(described, run.plan.extras.prose, run.plan.when.date())
+    if not isinstance(written, Written):
+        raise AnnounceError("the announcement's text is not good", "see: publisher announce --dry-run")
+    for note in announce(run.world, run.lease.check, written):
+        where = f" at {note.url}" if note.url else ""
+        run.world.observer.note(f"announced {', '.join(note.releases)}{where}")
+
+
 def settle(run: Run) -> None:
     """Take the promotion out of the gate, once no edge remembers its keys as missing.
 
@@ -231,7 +279,8 @@ def settle(run: Run) -> None:
 def record(run: Run) -> None:
     """Record what was made public, for each release, signed and beside it, and mark the promotion done."""
     now = run.world.staging.now()
-    for release, entry in zip(run.plan.releases, make_records(run.plan, run.who, now), strict=True):
+    entries = make_records(run.plan, run.who, now, run.given_up)
+    for release, entry in zip(run.plan.releases, entries, strict=True):
         write_record(
             run.world,
             run.lease.check,
@@ -241,7 +290,7 @@ def record(run: Run) -> None:
             public=release.record,
         )
     run.lease.check()
-    run.world.state.mark(Phase.DONE, Mark(1, run.plan.id, run.who, now, ""))
+    run.world.state.mark(Phase.DONE, Mark(1, run.plan.id, run.who, now, "", run.given_up))
 
 
 BEFORE_LIVE = (
@@ -252,7 +301,10 @@ BEFORE_LIVE = (
 AFTER_LIVE = (
     Step("mark", mark_live, "public: written down for good"),
     Step("place", place_files, "every file to its public key, created and never overwritten"),
-    Step("look", look_at_files, "at every URL, as users see it"),
+    Step(LOOK, look_at_files, "at every URL, as users see it"),
+    Step("outside", wait_for_others, "what others have to show before it is listed"),
+    Step("listing", list_releases, "the release database: new rows before stale ones go, flags last"),
+    Step("announce", announce_releases, "once, after the rows were read back"),
     Step("settle", settle, "waiting until no edge remembers a miss, then out of the gate"),
     Step("record", record, "what was made public, by whom: signed, and beside it"),
 )
@@ -266,6 +318,9 @@ def run_steps(run: Run, steps: Iterable[Step]) -> None:
     """Do `steps` in order."""
     for step in steps:
         run.step = step.name
+        if step.name in run.given_up:
+            run.world.observer.warn(f"given up: {step.name}: {run.given_up[step.name]}")
+            continue
         run.world.observer.step(step.name, step.text)
         step.act(run)
 
@@ -351,6 +406,8 @@ def _may_be_live(run: Run) -> bool:
 
 def _look_or_list_again(run: Run) -> None:
     """Look at every URL without the gate's help; what an edge does not serve is listed again."""
+    if LOOK in run.given_up:
+        return
     try:
         look_at_files(run)
     except EdgeError:

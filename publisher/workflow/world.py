@@ -8,12 +8,15 @@ from publisher.core.identity import Rejected, Signed
 from publisher.core.profile import Profile
 from publisher.core.signing import Checked
 from publisher.ports import (
+    Announcer,
     Caller,
     Cdn,
     Gate,
+    Hook,
     OpenPgp,
     Parallel,
     Public,
+    ReleaseDatabase,
     SigningService,
     Staging,
     Verifier,
@@ -52,7 +55,8 @@ class World:
 
     `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them. What is
     needed for signatures is made when it is first asked for, since it takes a second. `signed_records` of
-    False lets records be written that nobody signed. `verdicts` remembers what was verified, by content.
+    False lets records be written that nobody signed. `database`, `forum` and `hook` are None where the site
+    has none. `verdicts` remembers what was verified, by content.
     """
 
     profile: Profile
@@ -74,6 +78,9 @@ class World:
     site: Site
     times: Times
     signed_records: bool = True
+    database: Callable[[], ReleaseDatabase] | None = None
+    forum: Callable[[], Announcer] | None = None
+    hook: Callable[[], Hook] | None = None
     verdicts: dict[tuple[str, ...], Signed | Rejected | Checked] = field(
         default_factory=dict[tuple[str, ...], Signed | Rejected | Checked]
     )

@@ -1,6 +1,7 @@
 """Requests, replies and troubles of the stand-in, as plain values."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -68,7 +69,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A request in the log: who made it, without credentials, and the status (0: no answer)."""
+    """A request in the log: who made it, without credentials, and the status (0: no answer).
+
+    `at` is when, by the machine's monotonic clock.
+    """
 
     method: str
     path: str
@@ -76,6 +80,7 @@ class Entry:
     body: Any
     user: str
     status: int
+    at: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def is_write(self) -> bool:

@@ -37,6 +37,10 @@ def test_requires_may_be_left_out_and_digests_may_be_in_capitals() -> None:
     assert found == {"windows-index": Claim({INDEX: DIGEST})}
 
 
+def test_a_file_may_be_as_large_as_is_allowed() -> None:
+    assert read_claims(a_file(sets={}).ljust(MAX_BYTES)) == {}
+
+
 def test_a_file_may_say_nothing() -> None:
     assert read_claims(a_file(sets={})) == {}
 

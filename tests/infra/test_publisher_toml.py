@@ -50,9 +50,9 @@ def test_it_has_the_pinned_keys_and_no_others() -> None:
         ({"sigstoreTrustConfig": "trust/own.json"}, "sigstore", {"trust_config": "trust/own.json"}),
         ({"records": "unsigned"}, "sigstore", {"records": "unsigned"}),
         (
-            {"listing": {"kind": "python.org", "url": "https://www.example.org/"}},
+            {"listing": {"kind": "database", "url": "https://www.example.org/"}},
             "listing",
-            {"kind": "python.org", "url": "https://www.example.org/"},
+            {"kind": "database", "url": "https://www.example.org/"},
         ),
         ({"listing": {"kind": "releases.json"}}, "listing", {"kind": "releases.json"}),
         (

@@ -19,7 +19,7 @@ def test_a_stack_may_say_nothing_about_it() -> None:
 
 def test_the_example_shows_each_of_them() -> None:
     around = load().surroundings
-    assert around.listing == Listing("python.org", "https://www.example.org/")
+    assert around.listing == Listing("database", "https://www.example.org/")
     assert around.announce == Announce("https://discuss.example.org/", 23, "")
     assert around.outer_caches == ("https://downloads.example.org/",)
     assert around.notify == (Subscription("email", "release-managers@example.org"),)
@@ -31,7 +31,7 @@ def test_the_example_shows_each_of_them() -> None:
         {"sigstoreTrustConfig": "trust/own root.json"},
         {"records": "unsigned"},
         {"listing": {"kind": "releases.json"}},
-        {"listing": {"kind": "python.org", "url": "https://www.example.org/sub/"}},
+        {"listing": {"kind": "database", "url": "https://www.example.org/sub/"}},
         {"announce": DISCOURSE},
         {"announce": {"webhookUrl": "https://relay.example.org/announce"}},
         {"announce": {**DISCOURSE, "webhookUrl": "https://relay.example.org"}},
@@ -55,9 +55,9 @@ def test_what_it_may_say(changes: dict[str, Any]) -> None:
         ({"listing": []}, "listing"),
         ({"listing": {"url": "https://www.example.org/"}}, "listing.kind"),
         ({"listing": {"kind": "pypi", "url": "https://www.example.org/"}}, "listing.kind"),
-        ({"listing": {"kind": "python.org"}}, "listing.url"),
-        ({"listing": {"kind": "python.org", "url": "https://www.example.org"}}, "listing.url"),
-        ({"listing": {"kind": "python.org", "url": "http://www.example.org/"}}, "listing.url"),
+        ({"listing": {"kind": "database"}}, "listing.url"),
+        ({"listing": {"kind": "database", "url": "https://www.example.org"}}, "listing.url"),
+        ({"listing": {"kind": "database", "url": "http://www.example.org/"}}, "listing.url"),
         ({"listing": {"kind": "releases.json", "url": "https://www.example.org/"}}, "listing.url"),
         ({"listing": {"kind": "releases.json", "token": "x"}}, "listing.token"),
         ({"announce": "https://discuss.example.org/"}, "announce"),

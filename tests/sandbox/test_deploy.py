@@ -208,7 +208,7 @@ def test_a_profile_that_names_a_role_as_the_sandbox_does_is_refused(site: Site, 
         (ROOT / "profiles" / "plain.toml").read_text("utf-8").replace("maintainer", RM), "utf-8"
     )
     with pytest.raises(DeployError, match="found a role called rm or auditor"):
-        around = Surroundings(site.trust, site.proxy, site.sigstore, site.login)
+        around = Surroundings(site.trust, site.proxy, site.neighbours)
         provision(site.server, tmp_path, profile, surroundings=around, timing=Timing())
 
 

@@ -1,0 +1,195 @@
+"""Brings the release database to what is public: only differences are written, and read back."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from publisher.core.contents import Contents, PublicFile
+from publisher.core.digests import Digest
+from publisher.core.listing import (
+    FileRow,
+    FoundRelease,
+    ListedFile,
+    ReleaseRow,
+    compute_release,
+    compute_rows,
+    refuse_release,
+    refuse_systems,
+    refuse_taken,
+)
+from publisher.core.listing_changes import (
+    Change,
+    CreateFile,
+    CreateRelease,
+    DeleteFile,
+    UpdateFile,
+    UpdateRelease,
+    create_release,
+    renew_release,
+)
+from publisher.core.listing_checks import validate_release, validate_rows
+from publisher.core.listing_plan import plan_listing
+from publisher.core.listing_rules import ListingRules
+from publisher.core.refusals import Refusal
+from publisher.errors import ListingError, ListingUnknownError
+from publisher.ports import ReleaseDatabase
+from publisher.workflow.world import World
+
+_ROUNDS = 4
+"""How often the rows are read and planned again, after writes whose answers were lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the rows of one release are to be."""
+
+    rules: ListingRules
+    release: ReleaseRow
+    rows: tuple[FileRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """How the listing of one release stands: what was changed, or is to be."""
+
+    release: str
+    rows: int
+    changes: tuple[Change, ...]
+
+
+def read_public(world: World, contents: Contents) -> tuple[PublicFile, ...]:
+    """Describe what of a release is public; a file whose store holds no digest is streamed once."""
+
+    def describe(key: str) -> tuple[int, Digest] | None:
+        found = world.public.describe(key)
+        if found is None:
+            return None
+        return found.size, found.digest or world.public.compute_digest(found.version)
+
+    entries = contents.entries
+    found = world.parallel.map(describe, [entry.key for entry in entries])
+    return tuple(
+        PublicFile(entry, size, digest)
+        for entry, described in zip(entries, found, strict=True)
+        if described
+        for size, digest in (described,)
+    )
+
+
+class Lister:
+    """Lists one release."""
+
+    def __init__(
+        self,
+        world: World,
+        database: ReleaseDatabase,
+        contents: Contents,
+        rules: ListingRules,
+        *,
+        when: datetime,
+    ) -> None:
+        self._world = world
+        self._database = database
+        self._contents = contents
+        self._rules = rules
+        self._when = when
+
+    def find_refusals(self, files: Iterable[PublicFile], *, create: bool) -> tuple[Refusal, ...]:
+        """Find what would keep `files` from being listed; nothing is written."""
+        self._database.check_access()
+        wanted = self._want(files)
+        found = self._database.find_release(wanted.release.slug)
+        refusals = (
+            *refuse_release(wanted.release, found, create=create),
+            *validate_release(wanted.release),
+            *validate_rows(wanted.rows, self._rules),
+            *refuse_systems(wanted.rows, self._database.read_systems()),
+        )
+        return refusals or self._refuse_taken(wanted.rows, found)
+
+    def plan(self, files: Iterable[PublicFile]) -> Listed:
+        """Plan what listing `files` would change; nothing is written."""
+        wanted = self._want(files)
+        changes = self._plan(wanted, self._database.find_release(wanted.release.slug))
+        return Listed(self._contents.release.name, len(wanted.rows), changes)
+
+    def list_files(
+        self, files: Iterable[PublicFile], check_lease: Callable[[], None], *, create: bool
+    ) -> Listed:
+        """Change the rows to what `files` want, and read them back.
+
+        Raises:
+            ListingError: The database refused something, or does not hold what was written to it.
+        """
+        files = tuple(files)
+        refusals = self.find_refusals(files, create=create)
+        if refusals:
+            first = refusals[0]
+            raise ListingError(f"{first.subject}: found {first.found}, expected {first.expected}", first.cure)
+        wanted = self._want(files)
+        made: list[Change] = []
+        doubt = False
+        for _ in range(_ROUNDS):
+            found = self._database.find_release(wanted.release.slug)
+            changes = self._plan(wanted, found)
+            if not changes:
+                if doubt and found is not None:
+                    check_lease()
+                    self._database.apply(renew_release(found))
+                return Listed(self._contents.release.name, len(wanted.rows), tuple(made))
+            doubt = self._apply(changes, check_lease, made) or doubt
+        raise ListingError(
+            f"the rows of {wanted.release.name} are not what was written to them",
+            "see whether somebody else changes them; then run again",
+        )
+
+    def _apply(self, changes: Iterable[Change], check_lease: Callable[[], None], made: list[Change]) -> bool:
+        """Make changes, and tell whether the answer to one was lost, so that it has to be looked at."""
+        for change in changes:
+            check_lease()
+            try:
+                self._database.apply(change)
+            except ListingUnknownError as error:
+                self._world.observer.warn(f"{error}; looking whether it was done")
+                return True
+            made.append(change)
+        return False
+
+    def _want(self, files: Iterable[PublicFile]) -> Wanted:
+        files = tuple(files)
+        rows = self._contents.rows
+        listed = (
+            ListedFile(file.entry.key, file.digest, file.size, rows[file.entry.key])
+            for file in files
+            if file.entry.key in rows
+        )
+        public = {file.entry.key for file in files}
+        others = self._database.list_releases(self._rules.version)
+        release = compute_release(self._contents.release, self._rules, others, self._when)
+        return Wanted(self._rules, release, compute_rows(listed, public, self._contents.url, self._rules))
+
+    def _plan(self, wanted: Wanted, found: FoundRelease | None) -> tuple[Change, ...]:
+        if found is None:
+            return (create_release(wanted.release),)
+        return plan_listing(wanted.rows, self._database.read_files(found.id), found, wanted.release)
+
+    def _refuse_taken(self, rows: Iterable[FileRow], found: FoundRelease | None) -> tuple[Refusal, ...]:
+        mine = self._database.read_files(found.id) if found else ()
+        known = {file.row.slug for file in mine}
+        owners = (self._database.find_file(row.slug) for row in rows if row.slug not in known)
+        return refuse_taken([owner for owner in owners if owner], found.id if found else 0)
+
+
+_KINDS: Mapping[type[Change], str] = {
+    CreateRelease: "release created",
+    CreateFile: "created",
+    UpdateFile: "updated",
+    DeleteFile: "deleted",
+    UpdateRelease: "release updated",
+}
+
+
+def count_changes(changes: Iterable[Change]) -> Mapping[str, int]:
+    """Count changes by their kind, for people."""
+    return Counter(_KINDS[type(change)] for change in changes)
