@@ -16,6 +16,7 @@ from publisher.outcomes import (
     Fetched,
     GateRebuilt,
     Held,
+    Indexed,
     ListedRelease,
     Opened,
     Outcome,
@@ -218,6 +219,10 @@ def _write_drafted(outcome: Drafted) -> Json:
     return {"releases": list(outcome.releases), "path": outcome.path, "text": outcome.text}
 
 
+def _write_indexed(outcome: Indexed) -> Json:
+    return {"releases": list(outcome.releases), "written": list(outcome.written)}
+
+
 def _write_script(outcome: Script) -> Json:
     return {"script": outcome.text}
 
@@ -290,6 +295,7 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     ListedRelease: ("listed", _write_listed),
     AnnouncedReleases: ("announced", _write_announced),
     Drafted: ("drafted", _write_drafted),
+    Indexed: ("indexed", _write_indexed),
     Reported: ("reported", _write_reported),
     Script: ("script", _write_script),
     GateRebuilt: ("rebuilt", _write_rebuilt),

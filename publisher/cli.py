@@ -18,6 +18,7 @@ from publisher.commands import (
     fetch,
     gate,
     hold,
+    index,
     listing,
     promote,
     share,
@@ -412,6 +413,17 @@ def promote_(
         return click.confirm("Make this public?", err=True)
 
     return promote.run(wire(), request, confirm)
+
+
+@publisher.command("index")
+@click.argument("releases", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Of the whole tree, however old.")
+@common
+def index_(*, releases: tuple[str, ...], everything: bool) -> Outcome:
+    """Bring the index pages of RELEASES' folders to what is public; promote does it by itself."""
+    if bool(releases) == everything:
+        raise UsageError("found neither a release nor --all, or both", "name releases, or give --all")
+    return index.run(wire(), releases)
 
 
 @publisher.command("list")

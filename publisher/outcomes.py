@@ -234,6 +234,15 @@ class Drafted:
 
 
 @dataclass(frozen=True, slots=True)
+class Indexed:
+    """The index pages of `releases` (none: of the whole tree) are true; these were `written`."""
+
+    releases: tuple[str, ...]
+    written: tuple[str, ...]
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """The status of releases, and who holds the lease.
 
@@ -282,6 +291,7 @@ Outcome = (
     | ListedRelease
     | AnnouncedReleases
     | Drafted
+    | Indexed
     | Reported
     | GateRebuilt
     | Script

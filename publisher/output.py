@@ -27,6 +27,7 @@ from publisher.outcomes import (
     Fetched,
     GateRebuilt,
     Held,
+    Indexed,
     ListedRelease,
     Opened,
     Outcome,
@@ -287,6 +288,11 @@ class Output:
         if outcome.path and not self._quiet:
             self.err.print(f"the entry's path: {outcome.path}")
         self.out.print(outcome.text.rstrip("\n"))
+
+    @_show.register
+    def _(self, outcome: Indexed) -> None:
+        what = ", ".join(outcome.releases) or "the whole tree"
+        self.out.print(f"index pages of {what}: {count_files(len(outcome.written))} written")
 
     @_show.register
     def _(self, outcome: Waited) -> None:

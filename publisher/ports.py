@@ -16,7 +16,7 @@ from publisher.core.listing import FoundFile, FoundRelease
 from publisher.core.listing_changes import Change as ListingChange
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
-from publisher.core.snapshot import Copied, Described
+from publisher.core.snapshot import Copied, Described, Listed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,6 +40,10 @@ class Bucket(Protocol):
 
     def list_keys(self, prefix: str) -> tuple[str, ...]:
         """List every key under `prefix`, in order, however many pages that takes."""
+        ...
+
+    def list_objects(self, prefix: str) -> tuple[Listed, ...]:
+        """List every object under `prefix`, as `list_keys`, with its size and when it was written."""
         ...
 
     def describe(self, key: str) -> Described | None:
@@ -366,6 +370,20 @@ class Hook(Protocol):
 
         Raises:
             AnnounceError: It was refused or not taken; it may have arrived all the same.
+        """
+        ...
+
+
+class Purger(Protocol):
+    """Caches in front of the CDN that forget single URLs; safe to share by threads."""
+
+    def purge(self, url: str) -> None:
+        """Let the cache that answers for `url` forget exactly this spelling of it; safe to repeat.
+
+        That it took the request is all that is known: whether it helped shows in what it serves afterwards.
+
+        Raises:
+            EdgeError: It was refused, or not taken in several attempts.
         """
         ...
 

@@ -20,6 +20,7 @@ from publisher.ports import (
     Hook,
     OpenPgp,
     Public,
+    Purger,
     ReleaseDatabase,
     SigningService,
     Verifier,
@@ -82,6 +83,8 @@ def connect(settings: Settings) -> World:
         database=_find_database(config, public, profile),
         forum=_find_forum(config),
         hook=_find_hook(config),
+        outer_caches=config.outer_caches,
+        purger=_find_purger(config),
     )
 
 
@@ -151,6 +154,19 @@ def _find_hook(config: Config) -> Callable[[], Hook] | None:
 
         secret = _read_secret("PUBLISHER_WEBHOOK_SECRET", "the secret that its events are signed with")
         return Webhook(url, secret.encode(), user_agent=_AGENT)
+
+    return make
+
+
+def _find_purger(config: Config) -> Callable[[], Purger] | None:
+    if not config.outer_caches:
+        return None
+
+    @cache
+    def make() -> Purger:
+        from publisher.adapters.outer_cache import HttpPurge
+
+        return HttpPurge(_AGENT, _THREADS)
 
     return make
 

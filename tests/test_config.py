@@ -59,6 +59,31 @@ def test_a_good_file_says_where_everything_is(tmp_path: Path) -> None:
     assert config.roles == {"linux", "mac"}
 
 
+def test_the_public_sigstore_is_trusted_and_records_are_signed_unless_the_file_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    plain = load_config(a_config(tmp_path))
+    own = load_config(
+        a_config(tmp_path, GOOD + '[sigstore]\ntrust_config = "trust/own.json"\nrecords = "unsigned"\n')
+    )
+
+    assert (plain.trust_config, plain.signed_records) == (None, True)
+    assert (own.trust_config, own.signed_records) == (tmp_path / "trust/own.json", False)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('records = "none"', "sigstore.records: found 'none'"),
+        ("records = false", "sigstore.records: found False"),
+        ('record = "unsigned"', "did you mean 'records'?"),
+        ("trust_config = 7", "sigstore.trust_config: found 7"),
+    ],
+)
+def test_records_are_not_left_unsigned_by_a_slip(tmp_path: Path, line: str, said: str) -> None:
+    assert said in str(problem_of(a_config(tmp_path, f"{GOOD}[sigstore]\n{line}\n")))
+
+
 def test_the_profile_lies_relative_to_the_file(tmp_path: Path) -> None:
     assert load_config(a_config(tmp_path)).profile == tmp_path / "profiles/tool.toml"
 

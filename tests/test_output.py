@@ -102,7 +102,7 @@ def test_a_plan_tells_releases_files_by_role_what_is_skipped_streamed_and_waived
         f"  {RELEASE}, attempt 1 at {'c' * 40}, promotion number 1",
         "    create 2 files, 2.0 MB: source 1, windows 1",
         "    skip   3 files, public already",
-        "    streamed 1.5 kB: no whole-file digest in the store",
+        "    streamed 1.5 kB: no whole-file digest in the store, or an OpenPGP signature to check",
         "    waived missing:a because known and accepted",
     ]
 

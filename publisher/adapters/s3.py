@@ -16,7 +16,7 @@ from publisher.adapters.aws import make_config, opening, translate_error
 from publisher.core.digests import Digest, parse_base64, to_base64
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
-from publisher.core.snapshot import Copied, Described
+from publisher.core.snapshot import Copied, Described, Listed
 from publisher.errors import ConflictError, GoneError, StoreError
 from publisher.ports import ReadObject
 
@@ -83,6 +83,17 @@ class S3Bucket:
                 found["Key"] for page in pages for found in page.get("Contents", []) if "Key" in found
             )
 
+    def list_objects(self, prefix: str) -> tuple[Listed, ...]:
+        """List every object under `prefix`, with its size and when it was written."""
+        with self._translate(f"list {prefix}"):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix)
+            return tuple(
+                Listed(item.get("Key", ""), item.get("Size", 0), item["LastModified"])
+                for page in pages
+                for item in page.get("Contents", [])
+                if "LastModified" in item
+            )
+
     def describe(self, key: str) -> Described | None:
         """Describe the current version of `key`, or answer None if there is none."""
         return self._unless_absent(key, lambda: self._describe(key))
@@ -133,6 +144,9 @@ class S3Bucket:
             size=answer["ContentLength"],
             modified=answer["LastModified"],
             digest=parse_base64(answer.get("ChecksumSHA256", "-")),
+            content_type=answer.get("ContentType", ""),
+            cache_control=answer.get("CacheControl", ""),
+            metadata=answer.get("Metadata", {}),
         )
 
     def _read(self, key: str) -> ReadObject:

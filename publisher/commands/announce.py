@@ -10,7 +10,8 @@ from publisher.core.profile import Release
 from publisher.core.refusals import Refusal
 from publisher.errors import UsageError
 from publisher.outcomes import AnnouncedReleases, Drafted, Outcome, Refused
-from publisher.workflow.announcing import Subject, Written, announce, write_announcement
+from publisher.workflow.announcing import Subject, Written, announce, find_announced, write_announcement
+from publisher.workflow.finishing import refuse_unfinished
 from publisher.workflow.lease import hold_lease
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.outside import find_silent
@@ -59,6 +60,7 @@ def run(world: World, request: AnnounceRequest) -> Outcome:
     Raises:
         UsageError: A name is no release, the prose cannot be read, or there is nowhere to announce.
         AnnounceError: It was not posted, or it cannot be known.
+        UnfinishedError: It is posted, and not all is done.
         LeaseError: Another holds the lease.
     """
     prose = read_prose(request.prose)
@@ -76,13 +78,16 @@ def run(world: World, request: AnnounceRequest) -> Outcome:
         return _draft(written, request, day)
     if world.forum is None and world.hook is None:
         raise UsageError("there is nowhere to announce", "see [announce] of publisher.toml; or: --dry-run")
-    refusals = tuple(
-        refusal for subject, files in described for refusal in _refuse_unlisted(world, subject, files)
+    names = [release.name for release in releases]
+    refusals = (
+        *refuse_unfinished(world, "announce", names),
+        *_refuse_known(world, names),
+        *(refusal for subject, files in described for refusal in _refuse_unlisted(world, subject, files)),
     )
     if refusals:
         return Refused(refusals, waivable=False)
     with hold_lease(world, f"announce {', '.join(request.releases)}") as (lease, _):
-        before = all(world.state.read_announced(release.name) for release in releases)
+        before = len(find_announced(world, names)) == len(names)
         notes = announce(world, lease.check, written)
     return AnnouncedReleases(request.releases, tuple(note.url for note in notes if note.url), not before)
 
@@ -107,6 +112,23 @@ def _draft(written: Written, request: AnnounceRequest, day: date) -> Drafted:
 
 def _refuse_absent(name: str) -> Refusal:
     return Refusal("announce", name, "nothing of it public", "public files", f"run: publisher promote {name}")
+
+
+def _refuse_known(world: World, names: list[str]) -> tuple[Refusal, ...]:
+    """Refuse a post about releases of which some, but not all, were announced: those would be so twice."""
+    known = find_announced(world, names)
+    if len(known) == len(names):
+        return ()
+    return tuple(
+        Refusal(
+            "announce",
+            name,
+            f"announced by {note.who}" + (f" at {note.url}" if note.url else ""),
+            "releases that nobody announced",
+            "leave it out",
+        )
+        for name, note in known.items()
+    )
 
 
 def _refuse_unlisted(world: World, subject: Subject, files: tuple[PublicFile, ...]) -> tuple[Refusal, ...]:

@@ -15,7 +15,7 @@ from publisher.core.snapshot import Snapshot, Unfinished, select_live
 from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.ports import Signer
-from publisher.workflow.afterwards import refuse_listing, refuse_prose
+from publisher.workflow.afterwards import refuse_announcement, refuse_listing
 from publisher.workflow.finishing import Held, complete, finish, read_live
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import gather
@@ -159,7 +159,7 @@ def _decide(
 def _refuse_afterwards(world: World, plan: Plan, request: PromoteRequest) -> tuple[Refusal, ...]:
     """Refuse now what the steps after go-live would stop at: rows that cannot be, prose that is not good."""
     refusals = () if "listing" in request.given_up else refuse_listing(world, plan)
-    return refusals + (() if "announce" in request.given_up else refuse_prose(world, plan))
+    return refusals + (() if "announce" in request.given_up else refuse_announcement(world, plan))
 
 
 def _promote(

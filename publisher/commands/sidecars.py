@@ -279,6 +279,11 @@ def _refuse_amendment(sidecar: _Sidecar, there: Described | None, recorded: Dige
     if there is None:
         cure = "before it is public: publisher attach, or its builder uploads it"
         return [Refusal("missing", sidecar.key, "no such public file", "a public sidecar", cure)]
+    if "immutable" in sidecar.expected.delivery.cache_control:
+        # Caches and browsers keep it for as long as they were told to, whatever is done here.
+        found = f"it served as {sidecar.expected.delivery.cache_control!r}"
+        cure = "only a new release brings another; or let [classes] of the profile serve it for a while only"
+        return [Refusal("public", sidecar.key, found, "a sidecar that may change", cure)]
     if recorded is None or there.digest in {recorded, sidecar.digest}:
         return []
     return [

@@ -8,7 +8,7 @@ from typing import Final
 from publisher.core import keys
 from publisher.core.gate import Change
 from publisher.core.pointers_swap import Verdict, judge_swap
-from publisher.core.profile import Release, placeholders
+from publisher.core.profile import AliasRule, Release, placeholders
 from publisher.core.refusals import Refusal
 
 MAX_SEGMENTS: Final = 3
@@ -21,20 +21,6 @@ Rank = tuple[tuple[int, int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AliasRule:
-    """A folder `name` that stands for the folder `to` of the highest release of `kinds`.
-
-    Both are templates over version groups, without slashes at their ends; releases that make the same `name`
-    compete for it. `series` of None means all of them.
-    """
-
-    name: str
-    to: str
-    kinds: frozenset[str]
-    series: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class AliasChange:
     """An alias to be moved from `base` (None: it is new) to `target`, which is a folder of `release`."""
 
@@ -42,6 +28,14 @@ class AliasChange:
     base: str | None
     target: str
     release: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasMoved:
+    """How the move of an alias ended: done, or superseded by somebody else, who moved it on."""
+
+    change: AliasChange
+    state: Verdict
 
 
 @dataclass(frozen=True, slots=True)

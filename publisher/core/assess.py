@@ -1,6 +1,6 @@
 """What may be said of one release: which files are ready, and every reason why it may not go public."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from publisher.core.delivery import Delivered, RoleAssessment
@@ -51,12 +51,17 @@ def assess_release(
     return Assessment(snapshot, roles, tuple(refusals))
 
 
-def is_settled(snapshot: ReleaseSnapshot, published: Mapping[str, Digest]) -> bool:
-    """Tell whether `snapshot` was promoted before and nothing staged since differs from what is public."""
-    staged = [staging.objects for staging in snapshot.roles.values()] + [snapshot.rm]
+def is_settled(
+    snapshot: ReleaseSnapshot, published: Mapping[str, Digest], pointers: Collection[tuple[str, str]] = ()
+) -> bool:
+    """Tell whether `snapshot` was promoted before and nothing staged since differs from what is public.
+
+    `pointers` are roles with the keys of mutable files that they deliver, which are not looked at.
+    """
+    staged = [(role, staging.objects) for role, staging in snapshot.roles.items()] + [(RM, snapshot.rm)]
     return bool(snapshot.numbers) and all(
-        snapshot.is_public(key, stored.digest, published)
-        for objects in staged
+        (role, key) in pointers or snapshot.is_public(key, stored.digest, published)
+        for role, objects in staged
         for key, stored in objects.items()
     )
 

@@ -94,6 +94,7 @@ def plan_promotion(
         who=author.who,
         when=author.when,
         extras=author.extras,
+        pages=profile.pages,
     )
     return Decision(
         plan,

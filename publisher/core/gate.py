@@ -16,6 +16,7 @@ WITHDRAWN = "withdrawn"
 
 _PATH = "p:"
 _PROMOTION = "s:"
+_FOLDER = "d:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ def show(entries: Mapping[str, str], promotion: str) -> Change:
     """Make `promotion` live: the one entry that makes all of its listed keys public."""
     key = promotion_entry(promotion)
     return Change() if key in entries else Change({key: LIVE})
+
+
+def list_folders(entries: Mapping[str, str], folders: Iterable[str]) -> Change:
+    """Say that `folders` have an index page, so that their URLs lead to it."""
+    wanted = {_FOLDER + folder: "index" for folder in folders}
+    return Change({key: value for key, value in wanted.items() if key not in entries})
 
 
 def drop_paths(entries: Mapping[str, str], promotion: str) -> Change:

@@ -19,6 +19,7 @@ from publisher.core.delivery import (
 )
 from publisher.core.digests import Digest, display, of_bytes
 from publisher.core.identity import Rejected
+from publisher.core.pointers import NAME as POINTERS_NAME
 from publisher.core.profile import RM, Duty, Expected, Need, Profile
 from publisher.core.refusals import Refusal
 from publisher.core.signing import SIGNATURES, describe
@@ -49,11 +50,15 @@ class RoleRules:
             key: replace(item, role=role) for key, item in expected.items() if item.is_from(role)
         }
         self._published = published
+        # They are handed over like any file, and judged by rules of their own.
+        self._pointers = profile.list_pointers(role)
         self._claimed = self._read_commit()
 
     def assess(self) -> RoleAssessment:
         """Say how each of the role's files stands, and every reason against what it delivers."""
-        staged = self._staging.objects
+        staged = {
+            key: stored for key, stored in self._staging.objects.items() if key not in self._pointers
+        }
         good = {key: stored for key, stored in staged.items() if self._is_deliverable(key)}
         strays = sorted(staged.keys() - good.keys())
         refusals = [self._refuse_stray(key) for key in strays]
@@ -92,8 +97,9 @@ class RoleRules:
             for key, stored in good.items()
             if not self._snapshot.is_public(key, stored.digest, self._published)
         ]
-        if missing or fresh:
-            refusals = [*refusals, self._refuse_no_hand_over(len(good), len(missing))]
+        pointers = self._staging.objects.keys() & self._pointers.keys()
+        if missing or fresh or pointers:
+            refusals = [*refusals, self._refuse_no_hand_over(len(good) + len(pointers), len(missing))]
         standing = {
             **dict.fromkeys(strays, Standing.EXTRA),
             **stand(good, self._published, self._snapshot, Standing.STAGED),
@@ -198,6 +204,8 @@ class RoleRules:
         there = {key: stored.digest for key, stored in self._staging.objects.items()}
         if self._staging.commit:
             there[sums.COMMIT_NAME] = of_bytes(self._staging.commit.data)
+        if self._staging.pointers and self._staging.pointers.file:
+            there[POINTERS_NAME] = of_bytes(self._staging.pointers.file.data)
         for name in sorted(parsed.keys() - there.keys()):
             yield from self._check_unstaged(name, parsed[name], where)
         # That a stray is staged has been said; going on without it must not need its builder.

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal
 
+from publisher.core.aliases import AliasChange
 from publisher.core.contents import Contents
 from publisher.core.digests import Digest, display
 from publisher.core.identity import Identity
 from publisher.core.listing_rules import ListingRules
-from publisher.core.profile import Delivery, PublicRecord, Row, Signal
+from publisher.core.pointers_swap import Swap
+from publisher.core.profile import Delivery, PageRule, PublicRecord, Row, Signal
 from publisher.core.refusals import Refusal, Waiver
 
 SCHEMA: Final = 1
@@ -89,6 +91,7 @@ class Plan:
 
     `waived` keeps the refusals that `waivers` set aside. `id` is unguessable; `who` is the ARN of the
     promoter and `when` the store's time of planning. `extras` says what else is to be done once it is public.
+    `swap_files` are what `swaps` write over mutable files, and are not placed; `aliases` are moved.
     """
 
     schema: Literal[1]
@@ -103,6 +106,10 @@ class Plan:
     who: str
     when: datetime
     extras: Extras = field(default_factory=Extras)
+    pages: PageRule | None = None
+    swaps: tuple[Swap, ...] = ()
+    swap_files: tuple[PlannedFile, ...] = ()
+    aliases: tuple[AliasChange, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -111,23 +118,22 @@ class Plan:
         It says nothing of ids, people, times or steps done, so it stays the same from review to the end.
         """
         intent = {
-            "files": [
-                [
-                    file.key,
-                    file.digest,
-                    file.size,
-                    file.source.key,
-                    file.source.version_id,
-                    file.delivery.content_type,
-                    file.delivery.cache_control,
-                ]
-                for file in sorted(self.files, key=lambda file: file.key)
-            ],
+            "files": _list_intent(self.files),
             "releases": sorted([r.name, r.commit or "", r.attempt] for r in self.releases),
             # What is waived, not only the pattern that does it: another hold is another decision.
             "waived": sorted([r.rule, r.subject, r.found] for r in self.waived),
             "waivers": sorted([w.rule, w.subject, w.reason] for w in self.waivers),
         }
+        mutable = {
+            "swaps": [
+                [swap.name, *swap.releases, *([m.key, m.base or "", m.new] for m in swap.members)]
+                for swap in self.swaps
+            ],
+            "swap_files": _list_intent(self.swap_files),
+            "aliases": sorted([a.name, a.base or "", a.target] for a in self.aliases),
+        }
+        # Left out where there are none, so that plans made before there were any have the digest that they had.
+        intent |= {name: wanted for name, wanted in mutable.items() if wanted}
         text = json.dumps(intent, separators=(",", ":"), sort_keys=True)
         return display(hashlib.sha256(text.encode()).hexdigest())
 
@@ -148,6 +154,21 @@ class Plan:
     def continues(self, other: "Plan") -> bool:
         """Tell whether going on with `other` does exactly what this plan would."""
         return replace(other, id=self.id, who=self.who, when=self.when) == self
+
+
+def _list_intent(files: Iterable[PlannedFile]) -> list[list[str | int]]:
+    return [
+        [
+            file.key,
+            file.digest,
+            file.size,
+            file.source.key,
+            file.source.version_id,
+            file.delivery.content_type,
+            file.delivery.cache_control,
+        ]
+        for file in sorted(files, key=lambda file: file.key)
+    ]
 
 
 def find_plan(plan: Plan, others: Iterable[Plan]) -> Plan | None:

@@ -6,10 +6,10 @@ from typing import Final
 
 from publisher.core.digests import Digest
 from publisher.core.plan import PlannedFile
-from publisher.core.pointers_links import Site
+from publisher.core.pointers_facts import Claim, PointerFacts
 from publisher.core.pointers_order import Built, Chain, State, order_sets
-from publisher.core.pointers_swap import History, Member, Swap
-from publisher.core.profile import Delivery, Release
+from publisher.core.pointers_swap import Member, Swap
+from publisher.core.profile import PointerRule, Release
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import StoredObject
 
@@ -18,31 +18,6 @@ NAME: Final = "POINTERS.json"
 
 RULE: Final = "pointer"
 """The rule of every refusal here. A set has one subject, so a waiver leaves out all of it or nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class PointerRule:
-    """A set of mutable public files, written in the order of `files`: how each key is served.
-
-    The file that is another one whenever the set is comes first. `required` names the kinds of release that
-    have to bring a new one.
-    """
-
-    name: str
-    role: str
-    files: Mapping[str, Delivery]
-    required: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a builder says of a set: each file's digest that it was built from (None: absent).
-
-    It waits for the releases that it `requires`, besides its own.
-    """
-
-    base: Mapping[str, Digest | None]
-    requires: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +34,6 @@ class PointerStaging:
     claims: Mapping[str, Claim] | tuple[str, ...] | None = None
     objects: Mapping[str, StoredObject] = field(default_factory=dict[str, StoredObject])
     data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-
-
-@dataclass(frozen=True, slots=True)
-class PointerFacts:
-    """What the world looks like to pointers.
-
-    `current` gives the digests of the public ones, `histories` what is known of those before, by set. `owed`
-    names the sets that a live promotion has yet to swap, and its releases. `promoted` are the releases that
-    are public, `linked` those of the links in staged sets that lead to something public.
-    """
-
-    current: Mapping[str, Digest]
-    histories: Mapping[str, History]
-    owed: Mapping[str, tuple[str, ...]]
-    promoted: frozenset[str]
-    linked: frozenset[str]
-    site: Site
 
 
 @dataclass(frozen=True, slots=True)

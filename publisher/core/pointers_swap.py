@@ -1,6 +1,6 @@
 """Swaps: what a promotion makes of a set of mutable public files, and how far it has got with one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
@@ -82,6 +82,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Swapped:
+    """How a swap ended: done, superseded (see `Progress`), or still to be made, for it was given up."""
+
+    swap: Swap
+    state: Verdict
+    superseded: tuple[str, ...] = ()
+    left_behind: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """`_state/pointers/<set>.json`: by key, every digest that is, was or was passed over on the way."""
 
@@ -117,3 +127,13 @@ def extend_history(history: History | None, swap: Swap) -> History:
         seen = (*digests.get(m.key, ()), *((m.base,) if m.base else ()), *m.passed, m.new)
         digests[m.key] = tuple(dict.fromkeys(seen))
     return History(SCHEMA, swap.name, digests)
+
+
+def is_recorded(history: History | None, swap: Swap) -> bool:
+    """Tell whether a swap is done by its history, whatever others have made of the set since."""
+    return history is not None and extend_history(history, swap) == history
+
+
+def find_swapped(swap: Swap, found: Iterable[Swapped]) -> Swapped:
+    """Find how `swap` ended, or say that it is still to be made."""
+    return next((each for each in found if each.swap == swap), Swapped(swap, Verdict.SWAP))

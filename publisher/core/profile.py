@@ -167,6 +167,46 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRule:
+    """Index pages for `root` (a folder, or empty) and all folders below; `title` is the site's name.
+
+    `hidden` is a regular expression of whole public keys that no page shows: the records.
+    """
+
+    root: str
+    title: str
+    hidden: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PointerRule:
+    """A set of mutable public files, written in the order of `files`: how each key is served.
+
+    The file that is another one whenever the set is comes first. `required` names the kinds of release that
+    have to bring a new one.
+    """
+
+    name: str
+    role: str
+    files: Mapping[str, Delivery]
+    required: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRule:
+    """A folder `name` that stands for the folder `to` of the highest release of `kinds`.
+
+    Both are templates over version groups, without slashes at their ends; releases that make the same `name`
+    compete for it. `series` of None means all of them.
+    """
+
+    name: str
+    to: str
+    kinds: frozenset[str]
+    series: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PublicRecord:
     """Where a record becomes public, beside what it tells of."""
 
@@ -203,7 +243,8 @@ class Profile:
     """The rules of one project.
 
     `digest` is that of the file it was read from. `slug` lists the parts of a row's slug. `keyring` names the
-    file, beside it, with the certificates that OpenPGP signatures are checked with.
+    file, beside it, with the certificates that OpenPGP signatures are checked with. `content_types` gives the
+    media type by the end of a name.
     """
 
     name: str
@@ -222,6 +263,10 @@ class Profile:
     keyring: str | None = None
     listing: ListingRules | None = None
     signals: tuple[SignalRule, ...] = ()
+    pages: PageRule | None = None
+    content_types: Mapping[str, str] = field(default_factory=dict[str, str])
+    pointers: tuple[PointerRule, ...] = ()
+    aliases: tuple[AliasRule, ...] = ()
 
     def parse_release(self, name: str) -> Release | None:
         """Take `name` apart, or answer None if it is no version of this project."""
@@ -292,6 +337,11 @@ class Profile:
             return None
         names = {**release.groups, "release": release.name, "number": str(number)}
         return PublicRecord(self.record.key.format_map(names), self.record.delivery)
+
+    def list_pointers(self, role: str) -> Mapping[str, Delivery]:
+        """List the mutable public files that `role` delivers, in sets: how each key is served."""
+        sets = (rule.files for rule in self.pointers if rule.role == role)
+        return {key: delivery for files in sets for key, delivery in files.items()}
 
     def url(self, key: str) -> str:
         """Give the canonical URL of a public key."""

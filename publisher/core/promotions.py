@@ -6,9 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from publisher.core.aliases import AliasMoved
 from publisher.core.digests import Digest
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan, PlannedFile, Version
+from publisher.core.pointers_swap import Swapped, find_swapped
 from publisher.core.refusals import Refusal, Waiver
 
 
@@ -40,6 +42,8 @@ class Mark:
 class Record:
     """What one promotion made public of one release; `releases` names all of that promotion.
 
+    `swaps` says how the sets of mutable files ended that are this release's, perhaps among others.
+
     Stored as a signed statement in `_state/records/<release>/<n>.json`.
     """
 
@@ -62,6 +66,8 @@ class Record:
     finisher: str
     recorded: datetime
     given_up: Mapping[str, str] = field(default_factory=dict[str, str])
+    swaps: tuple[Swapped, ...] = ()
+    aliases: tuple[AliasMoved, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +121,19 @@ def judge_phase(marks: Collection[str], *, gated: bool) -> Phase:
 
 
 def make_records(
-    plan: Plan, finisher: str, when: datetime, given_up: Mapping[str, str]
+    plan: Plan,
+    finisher: str,
+    when: datetime,
+    given_up: Mapping[str, str],
+    swapped: Iterable[Swapped] = (),
+    moved: Iterable[AliasMoved] = (),
 ) -> tuple[Record, ...]:
-    """Make the record of each release of a plan whose files are all public."""
+    """Make the record of each release of a plan whose files are all public.
+
+    Swaps that are not among `swapped` were given up.
+    """
+    swapped, moved = tuple(swapped), tuple(moved)
+    swaps = tuple(find_swapped(swap, swapped) for swap in plan.swaps)
     return tuple(
         Record(
             schema=plan.schema,
@@ -139,6 +155,8 @@ def make_records(
             finisher=finisher,
             recorded=when,
             given_up=given_up,
+            swaps=tuple(each for each in swaps if release.name in each.swap.releases),
+            aliases=tuple(each for each in moved if each.change.release == release.name),
         )
         for release in plan.releases
     )

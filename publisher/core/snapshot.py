@@ -8,6 +8,7 @@ from typing import Literal
 from publisher.core.digests import Digest
 from publisher.core.identity import Rejected, Signed
 from publisher.core.plan import Plan, Version
+from publisher.core.pointers_facts import NOTHING_KNOWN, Claim, PointerFacts
 from publisher.core.profile import Release
 from publisher.core.signing import Checked
 
@@ -16,13 +17,26 @@ from publisher.core.signing import Checked
 class Described:
     """What the store tells of an object's current version.
 
-    `digest` is None where it holds none of the whole file; `modified` is by the store's clock.
+    `digest` is None where it holds none of the whole file; `modified` is by the store's clock. `content_type`
+    and `cache_control` are as it is served, `metadata` is what whoever wrote it said of it.
     """
 
     version: Version
     size: int
     modified: datetime
     digest: Digest | None
+    content_type: str = ""
+    cache_control: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a listing tells of an object; `modified` is by the store's clock."""
+
+    key: str
+    size: int
+    modified: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +70,24 @@ class SmallObject:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedPointers:
+    """What a role says of its mutable files in POINTERS.json (`file`), and what is in them.
+
+    `claims` is that file read: what is said of each set; or what is wrong with it; or None where there is
+    none. `data` are the bytes of those that are not too large to be checked, by public key.
+    """
+
+    file: SmallObject | None = None
+    claims: Mapping[str, Claim] | tuple[str, ...] | None = None
+    data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+@dataclass(frozen=True, slots=True)
 class RoleStaging:
     """What one role has staged for one release; `objects` by public key, without the hand-over itself.
 
     `signed` is what checking SHA256SUMS.sigstore said, if there is one and the profile asks for it.
+    `pointers` is None for a role that delivers no mutable files; if it does, they are among the `objects`.
     """
 
     objects: Mapping[str, StoredObject]
@@ -67,6 +95,7 @@ class RoleStaging:
     commit: SmallObject | None = None
     hold: SmallObject | None = None
     signed: Signed | Rejected | None = None
+    pointers: StagedPointers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +159,8 @@ class Snapshot:
     `today` is the store's date. `public` gives digests of the expected keys that are public, `public_names`
     every name found in the folders they lie in. `provisioned` names the roles that have credentials.
     `gate_lost` tells that the gate's store is not the one that promotions were made with, `signed_records`
-    that records count only with a signature.
+    that records count only with a signature. `entries` are the gate's, `pointers` what is known of mutable
+    files.
     """
 
     today: date
@@ -141,6 +171,8 @@ class Snapshot:
     provisioned: frozenset[str]
     gate_lost: bool = False
     signed_records: bool = True
+    entries: Mapping[str, str] = field(default_factory=dict[str, str])
+    pointers: PointerFacts = NOTHING_KNOWN
 
     def published(self) -> Mapping[str, Digest]:
         """Give the digest of each key that is public, or will be as soon as a live promotion is finished."""

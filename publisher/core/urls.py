@@ -11,6 +11,15 @@ def make_path(key: str) -> str:
     return quote(key, safe="/")
 
 
+def list_page_paths(key: str) -> tuple[str, ...]:
+    """List the URL paths by which an index page is asked for, as edges know it: its own, and its folder's."""
+    folder, slash, name = key.rpartition("/")
+    paths = [f"/{make_path(key)}"]
+    if name == "index.html":
+        paths += [f"/{make_path(folder)}{slash}", f"/{make_path(folder)}"]
+    return tuple(dict.fromkeys(paths))
+
+
 def describe_fault(*, status: int, size: int | None, expected_size: int) -> str | None:
     """Say how an answer's status or size differs from a file's, or answer None if they do not."""
     if status != 200:

@@ -18,6 +18,7 @@ from publisher.core.profile import (
     Duty,
     Kind,
     Need,
+    PageRule,
     Profile,
     RecordRule,
     Role,
@@ -126,6 +127,8 @@ class _Converter:
             record=record,
             listing=listing,
             signals=signals,
+            pages=self._make_pages(),
+            content_types=self._file.content_types,
             keyring=self._file.openpgp.keys if self._file.openpgp else None,
         )
 
@@ -141,6 +144,16 @@ class _Converter:
         if not table.key.startswith(self._file.project.key_prefix):
             self._report("record.key", table.key, f"a key under {self._file.project.key_prefix!r}")
         return RecordRule(table.key, self._deliver(table.key, table.cache_class))
+
+    def _make_pages(self) -> PageRule | None:
+        if not self._file.pages.show:
+            return None
+        record = self._file.record
+        # Records have their keys beside the files, and are no downloads.
+        hidden = re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(record.key)) if record else None
+        title = self._file.pages.title
+        root = self._file.project.key_prefix.rstrip("/")
+        return PageRule(root, self._file.project.name if title is None else title, hidden)
 
     def _make_listing(self, groups: set[str]) -> ListingRules | None:
         table = self._file.listing

@@ -2,8 +2,10 @@
 
 import base64
 import json
+from collections.abc import Iterator
 from typing import Any, cast
 
+from publisher.core.digests import Digest
 from publisher.core.promotions import Amendment, Record
 from publisher.documents.state import decode, encode
 from publisher.errors import StoreError
@@ -19,11 +21,13 @@ _TYPES = {kind: name for name, kind in _PREDICATES.items()}
 
 
 def write_statement(record: Kind) -> bytes:
-    """Write a record as an in-toto statement whose subjects are the public files that it tells of."""
-    files = [record] if isinstance(record, Amendment) else record.files
+    """Write a record as an in-toto statement whose subjects are the files that it tells of.
+
+    Those of a set are among them however its swap ended, for a statement without any subject is none.
+    """
     statement = {
         "_type": STATEMENT,
-        "subject": [{"name": file.key, "digest": {"sha256": file.digest}} for file in files],
+        "subject": [{"name": key, "digest": {"sha256": digest}} for key, digest in _list_subjects(record)],
         "predicateType": _TYPES[type(record)],
         "predicate": json.loads(encode(record)),
     }
@@ -66,6 +70,14 @@ def extract_payload(data: bytes, name: str) -> bytes:
 def is_signed(data: bytes, name: str) -> bool:
     """Tell whether a stored record is in a bundle; whether that is good is another question."""
     return _load(data, name).get("dsseEnvelope") is not None
+
+
+def _list_subjects(record: Kind) -> Iterator[tuple[str, Digest]]:
+    if isinstance(record, Amendment):
+        yield record.key, record.digest
+        return
+    yield from ((file.key, file.digest) for file in record.files)
+    yield from ((member.key, member.new) for each in record.swaps for member in each.swap.members)
 
 
 def _load(data: bytes, name: str) -> dict[str, Any]:

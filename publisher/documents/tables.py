@@ -182,6 +182,13 @@ class ListingTable(Table):
     url_prefix: Annotated[str, AfterValidator(_check_base_url)] | None = None
 
 
+class PagesTable(Table):
+    """[pages]: index pages of the folders, unless `show` is false."""
+
+    show: bool = True
+    title: str | None = None
+
+
 class OutsideTable(Table):
     """One [[outside]]: what others have to show first."""
 
@@ -213,4 +220,5 @@ class ProfileFile(Table):
     record: RecordTable | None = None
     listing: ListingTable = ListingTable()
     outside: list[OutsideTable] = []
+    pages: PagesTable = PagesTable()
     handover: HandOverTable = HandOverTable()

@@ -1,9 +1,11 @@
 """Looks ahead: what the steps after go-live would stop at, found while nothing is public yet."""
 
+from collections.abc import Iterable
+
 from publisher.core.contents import Contents, PublicFile
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
-from publisher.workflow.announcing import Subject, Written, write_announcement
+from publisher.workflow.announcing import Written, select_subjects, write_announcement
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.world import World
 
@@ -17,31 +19,36 @@ def refuse_listing(world: World, plan: Plan) -> tuple[Refusal, ...]:
     for release in plan.releases:
         if release.contents and release.listing:
             lister = Lister(world, database, release.contents, release.listing, when=plan.when)
-            files = foresee(world, plan, release.contents)
+            files = foresee(plan, release.contents, read_public(world, release.contents))
             refusals += lister.find_refusals(files, create=plan.extras.create_release)
     return tuple(refusals)
 
 
-def refuse_prose(world: World, plan: Plan) -> tuple[Refusal, ...]:
-    """Refuse the prose of an announcement that names what is not there."""
-    first = [release for release in plan.releases if release.contents and release.number == 1]
-    if plan.extras.prose is None or not first:
-        return ()
+def refuse_announcement(world: World, plan: Plan) -> tuple[Refusal, ...]:
+    """Refuse the prose of an announcement that names what is not there.
+
+    Raises:
+        ConfigError: A secret that announcing needs is missing.
+        AnnounceError: The forum does not take the key, or cannot be asked.
+    """
     subjects = [
-        (
-            Subject(release.contents, release.identities, release.listing),
-            foresee(world, plan, release.contents),
-        )
-        for release in first
-        if release.contents
+        (subject, foresee(plan, subject.contents, files)) for subject, files in select_subjects(world, plan)
     ]
+    if not subjects:
+        return ()
     written = write_announcement(subjects, plan.extras.prose, plan.when.date())
-    return () if isinstance(written, Written) else written
+    if not isinstance(written, Written):
+        return written
+    if world.forum is not None:
+        world.forum().find(written.announcement.external_id)
+    if world.hook is not None:
+        world.hook()
+    return ()
 
 
-def foresee(world: World, plan: Plan, contents: Contents) -> tuple[PublicFile, ...]:
-    """Say what of a release will be public once `plan` is done: what is by now, and what it adds."""
-    there = {file.entry.key: file for file in read_public(world, contents)}
+def foresee(plan: Plan, contents: Contents, public: Iterable[PublicFile]) -> tuple[PublicFile, ...]:
+    """Say what of a release will be public once `plan` is done: what is `public` by now, and what it adds."""
+    there = {file.entry.key: file for file in public}
     entries = {entry.key: entry for entry in contents.entries}
     added = {
         file.key: PublicFile(entries[file.key], file.size, file.digest)

@@ -1,6 +1,6 @@
 """Announces releases once: on a forum that knows its own posts again, and to a webhook."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -16,8 +16,11 @@ from publisher.core.announcement_facts import AnnouncedFile, AnnouncedRelease
 from publisher.core.contents import Contents, PublicFile
 from publisher.core.identity import Identity
 from publisher.core.listing_rules import ListingRules
+from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
 from publisher.core.signing import Format
+from publisher.errors import PublisherError, UnfinishedError
+from publisher.workflow.listing import read_public
 from publisher.workflow.world import World
 
 
@@ -37,6 +40,35 @@ class Written:
     announcement: Announcement
     releases: tuple[AnnouncedRelease, ...]
     project: str
+
+
+def select_subjects(world: World, plan: Plan) -> tuple[tuple[Subject, tuple[PublicFile, ...]], ...]:
+    """Choose the releases that a promotion has to announce, with what is public of each by now.
+
+    Left out is what people know already: a later promotion of a release, a release of which something else
+    was public before (its first record, but not its first file), and what was announced in another post.
+    """
+    planned = {file.key for file in plan.files}
+    first = [release for release in plan.releases if release.contents and release.number == 1]
+    found = [
+        (Subject(contents, release.identities, release.listing), read_public(world, contents))
+        for release in first
+        for contents in (release.contents,)
+        if contents
+    ]
+    fresh = [pair for pair in found if all(file.entry.key in planned for file in pair[1])]
+    known = find_announced(world, [subject.contents.release.name for subject, _ in fresh])
+    left = [pair for pair in fresh if pair[0].contents.release.name not in known]
+    # If all are known, `announce` finds the same; it may still have to note it for some.
+    return tuple(left or fresh)
+
+
+def find_announced(world: World, names: Iterable[str]) -> Mapping[str, Announced]:
+    """Find in which post releases were announced; a post noted for one of them counts for all it is about."""
+    names = tuple(names)
+    notes = [note for note in map(world.state.read_announced, names) if note]
+    about = {name: note for note in reversed(notes) for name in note.releases}
+    return {name: about[name] for name in names if name in about}
 
 
 def write_announcement(
@@ -63,12 +95,14 @@ def announce(
 
     Raises:
         AnnounceError: It was not posted, or it cannot be known.
+        UnfinishedError: It is posted, and the webhook or a note of it failed; running again goes on.
     """
     announcement = written.announcement
     names = [release.name for release in written.releases]
-    known = [world.state.read_announced(name) for name in names]
-    if all(known):
-        return tuple(note for note in known if note)
+    known = find_announced(world, names)
+    if len(known) == len(names):
+        _note(world, check_lease, known)
+        return tuple(dict.fromkeys(known.values()))
     url = None
     if world.forum is not None:
         forum = world.forum()
@@ -76,14 +110,29 @@ def announce(
         url = forum.find(announcement.external_id) or forum.post(
             announcement.title, render_discourse(announcement), announcement.external_id
         )
-    if world.hook is not None:
-        check_lease()
-        world.hook().send(make_event(announcement, written.releases, project=written.project))
-    note = Announced(1, tuple(names), announcement.external_id, url, world.caller.who(), world.staging.now())
-    check_lease()
-    for name in names:
-        world.state.write_announced(name, note)
+    try:
+        if world.hook is not None:
+            check_lease()
+            world.hook().send(make_event(announcement, written.releases, project=written.project))
+        note = Announced(
+            1, tuple(names), announcement.external_id, url, world.caller.who(), world.staging.now()
+        )
+        _note(world, check_lease, dict.fromkeys(names, note))
+    except PublisherError as error:
+        if url is None:
+            raise
+        raise UnfinishedError(
+            f"{', '.join(names)}: posted at {url}, but: {error}", error.next_step or "run again: it goes on"
+        ) from error
     return (note,)
+
+
+def _note(world: World, check_lease: Callable[[], None], notes: Mapping[str, Announced]) -> None:
+    """Note for each release in which post it was announced, where that is not noted yet."""
+    for name, note in notes.items():
+        if world.state.read_announced(name) is None:
+            check_lease()
+            world.state.write_announced(name, note)
 
 
 def _describe(subject: Subject, files: tuple[PublicFile, ...], day: date) -> AnnouncedRelease:

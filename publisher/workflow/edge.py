@@ -2,25 +2,24 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from publisher.core.digests import display
 from publisher.core.keys import PENDING
 from publisher.core.plan import PlannedFile, Version
 from publisher.core.urls import describe_fault, is_same_etag, make_path
 from publisher.errors import EdgeError
+from publisher.workflow.purging import invalidate, purge
 from publisher.workflow.world import World
 
 _SLICE = 30
 """Seconds of waiting after which the lease is looked at, well within its life."""
 
+_MOST_KEYS = 1000
+"""Keys invalidated at once, two paths each."""
+
 _PAUSE = 1.0
 """Seconds between two looks at URLs that did not answer as they should."""
-
-_MOST_KEYS = 1000
-"""Keys invalidated at once; each is two paths, and a distribution has 3,000 of them under way at most."""
-
-_INVALIDATION_PAUSE = 5.0
-_MOST_WAITS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +68,9 @@ def look(
     """
     looker = _Looker(world, check_lease, files, deep=deep)
     for base in dict.fromkeys([world.site.cdn_url, world.site.public_base_url]):
+        if base == world.site.public_base_url:
+            # What they remember of the time before go-live; the CDN itself is right by now.
+            purge(world, check_lease, [file.key for file in files])
         faults = looker.look_until_right(base, files)
         if faults:
             world.observer.warn(f"{len(faults)} URLs are invalidated: {faults[0].url}: {faults[0].found}")
@@ -107,6 +109,9 @@ class _Looker:
         while faults and patience > 0:
             wait(self._world, self._check_lease, min(_PAUSE, patience))
             patience -= _PAUSE
+            if base == self._world.site.public_base_url:
+                # An answer that was on its way while it was purged is kept all the same.
+                purge(self._world, self._check_lease, [fault.file.key for fault in faults])
             faults = self._look_once(base, [fault.file for fault in faults])
         return faults
 
@@ -135,18 +140,9 @@ class _Looker:
 
 def forget(world: World, check_lease: Callable[[], None], keys: Sequence[str], promotion: str) -> None:
     """Let every edge forget these keys: as users ask for them, and as the gate does while it lists them."""
-    for part in range(0, len(keys), _MOST_KEYS):
-        paths = sorted(
-            path
-            for key in map(make_path, keys[part : part + _MOST_KEYS])
-            for path in (f"/{key}", f"/{PENDING}/{promotion}/{key}")
-        )
-        # Another reference each time: the CDN takes the same again for a retry, and forgets nothing more.
-        made = world.cdn.invalidate(paths, f"{promotion}-{world.new_id()}")
-        for _ in range(_MOST_WAITS):
-            check_lease()
-            if world.cdn.is_invalidated(made):
-                break
-            wait(world, check_lease, _INVALIDATION_PAUSE)
-        else:
-            raise EdgeError(f"invalidation {made} is not complete", "run the same command again")
+    pause = partial(wait, world, check_lease)
+    for start in range(0, len(keys), _MOST_KEYS):
+        part = map(make_path, keys[start : start + _MOST_KEYS])
+        paths = sorted(path for key in part for path in (f"/{key}", f"/{PENDING}/{promotion}/{key}"))
+        # Another stamp each time: the CDN takes the same again for a retry, and forgets nothing more.
+        invalidate(world, check_lease, pause, paths, promotion, world.new_id())

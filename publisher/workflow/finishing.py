@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from publisher.core.gate import find_gated
 from publisher.core.plan import Plan
+from publisher.core.refusals import Refusal
 from publisher.core.snapshot import Unfinished, select_live
 from publisher.errors import PublisherError, UnfinishedError
 from publisher.ports import Signer
@@ -19,6 +20,22 @@ def read_live(world: World, releases: Iterable[str]) -> list[Unfinished]:
     """Read the promotions that went live, are not finished, and contain any of `releases`."""
     gated = find_gated(world.gate.read_entries())
     return select_live(world.state.read_unfinished(gated), releases)
+
+
+def refuse_unfinished(world: World, rule: str, releases: Iterable[str]) -> tuple[Refusal, ...]:
+    """Refuse what may only follow a promotion while one of `releases` is live and not finished."""
+    releases = tuple(releases)
+    return tuple(
+        Refusal(
+            rule,
+            name,
+            f"promotion {promotion.plan.id} live and not finished",
+            "every promotion of it finished",
+            f"run: publisher promote {name}",
+        )
+        for promotion in read_live(world, releases)
+        for name in sorted(promotion.plan.names().intersection(releases))
+    )
 
 
 def finish(
@@ -38,7 +55,8 @@ def finish(
     Raises:
         UnfinishedError: Something is still to be done; running again goes on.
     """
-    run = Run(world, *held, plan, world.caller.who(), signer, given_up or {}, deep=deep, step=RESUME[0].name)
+    who = world.caller.who()
+    run = Run(world, *held, plan, who, signer, given_up or {}, deep=deep, resumed=True, step=RESUME[0].name)
     begun.append(run)
     complete(run, RESUME)
     run.step = FINISHED

@@ -78,7 +78,7 @@ def read_public(world: World, contents: Contents) -> tuple[PublicFile, ...]:
 
 
 class Lister:
-    """Lists one release."""
+    """Lists one release. `touched` tells whether it has written to the database, or may have."""
 
     def __init__(
         self,
@@ -94,6 +94,7 @@ class Lister:
         self._contents = contents
         self._rules = rules
         self._when = when
+        self.touched = False
 
     def find_refusals(self, files: Iterable[PublicFile], *, create: bool) -> tuple[Refusal, ...]:
         """Find what would keep `files` from being listed; nothing is written."""
@@ -111,13 +112,25 @@ class Lister:
     def plan(self, files: Iterable[PublicFile]) -> Listed:
         """Plan what listing `files` would change; nothing is written."""
         wanted = self._want(files)
-        changes = self._plan(wanted, self._database.find_release(wanted.release.slug))
+        found = self._database.find_release(wanted.release.slug)
+        changes = self._plan(wanted, found)
+        if found is None:
+            # What follows from the creation; the id is nobody's.
+            created = FoundRelease(0, create_release(wanted.release).row)
+            changes += plan_listing(wanted.rows, (), created, wanted.release)
         return Listed(self._contents.release.name, len(wanted.rows), changes)
 
     def list_files(
-        self, files: Iterable[PublicFile], check_lease: Callable[[], None], *, create: bool
+        self,
+        files: Iterable[PublicFile],
+        check_lease: Callable[[], None],
+        *,
+        create: bool,
+        renew: bool = False,
     ) -> Listed:
         """Change the rows to what `files` want, and read them back.
+
+        `renew` tells that an earlier run may have died between a write and what the site makes of it.
 
         Raises:
             ListingError: The database refused something, or does not hold what was written to it.
@@ -129,14 +142,14 @@ class Lister:
             raise ListingError(f"{first.subject}: found {first.found}, expected {first.expected}", first.cure)
         wanted = self._want(files)
         made: list[Change] = []
-        doubt = False
+        doubt = renew
         for _ in range(_ROUNDS):
             found = self._database.find_release(wanted.release.slug)
             changes = self._plan(wanted, found)
             if not changes:
                 if doubt and found is not None:
                     check_lease()
-                    self._database.apply(renew_release(found))
+                    self._write(renew_release(found))
                 return Listed(self._contents.release.name, len(wanted.rows), tuple(made))
             doubt = self._apply(changes, check_lease, made) or doubt
         raise ListingError(
@@ -149,12 +162,20 @@ class Lister:
         for change in changes:
             check_lease()
             try:
-                self._database.apply(change)
+                self._write(change)
             except ListingUnknownError as error:
                 self._world.observer.warn(f"{error}; looking whether it was done")
                 return True
             made.append(change)
         return False
+
+    def _write(self, change: Change) -> None:
+        try:
+            self._database.apply(change)
+        except ListingUnknownError:
+            self.touched = True
+            raise
+        self.touched = True
 
     def _want(self, files: Iterable[PublicFile]) -> Wanted:
         files = tuple(files)

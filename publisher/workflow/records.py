@@ -130,7 +130,7 @@ def _read_all(visitor: Visitor, release: Release) -> Iterator[Record | Amendment
         public = _place(visitor, release, number)
         data = _read(visitor, public)
         if data is not None:
-            yield _judge(visitor, release, number, public.key, data)
+            yield judge_record(visitor, release, number, public.key, data)
             continue
         # The site gives no list: a number that is missing shows by the one after it.
         following = _place(visitor, release, number + 1)
@@ -140,9 +140,10 @@ def _read_all(visitor: Visitor, release: Release) -> Iterator[Record | Amendment
         yield Refusal("record", public.key, "no record", f"the one before {following.key}", cure)
 
 
-def _judge(
+def judge_record(
     visitor: Visitor, release: Release, number: int, key: str, data: bytes
 ) -> Record | Amendment | Refusal:
+    """Verify that `data`, found at `key`, is the record of that release and number, and read it."""
     found = _open(visitor, data, key, visitor.profile.find_recorders(release))
     if isinstance(found, Rejected):
         cure = found.hint or "ops looks who wrote it; nothing that it says is believed"

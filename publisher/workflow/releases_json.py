@@ -1,6 +1,6 @@
 """A release database in one public file, releases.json: each change swaps it, if nobody else did."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from publisher.core.listing import FileRow, FoundFile, FoundRelease
@@ -76,11 +76,13 @@ class ReleasesJson:
 
 def _change(current: ReleasesFile, change: Change) -> ReleasesFile:
     if isinstance(change, CreateRelease):
+        _refuse_second(change.row.slug, (found.row.slug for found in current.releases))
         made = FoundRelease(1 + max((found.id for found in current.releases), default=0), change.row)
         return replace(current, releases=(*current.releases, made))
     if isinstance(change, UpdateRelease):
         return replace(current, releases=tuple(_update(found, change) for found in current.releases))
     if isinstance(change, CreateFile):
+        _refuse_second(change.row.slug, (found.row.slug for found in current.files))
         number = 1 + max((found.id for found in current.files), default=0)
         return replace(current, files=(*current.files, FoundFile(number, change.release, change.row)))
     if isinstance(change, DeleteFile):
@@ -88,6 +90,12 @@ def _change(current: ReleasesFile, change: Change) -> ReleasesFile:
     number = change.id or _find(current, change.release, change.before).id
     files = (replace(found, row=change.after) if found.id == number else found for found in current.files)
     return replace(current, files=tuple(files))
+
+
+def _refuse_second(slug: str, taken: Iterable[str]) -> None:
+    """Refuse a second row with `slug`, which another promoter may have created since the plan was made."""
+    if slug in taken:
+        raise ListingUnknownError(f"a row {slug} was created meanwhile", "run again")
 
 
 def _update(found: FoundRelease, change: UpdateRelease) -> FoundRelease:

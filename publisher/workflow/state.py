@@ -1,11 +1,12 @@
 """The documents under `_state/`: typed reading, and writing that is create-only or compare-and-swap."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
+from publisher.core.adoption import Adoption
 from publisher.core.announced import Announced
 from publisher.core.decide import state_key
 from publisher.core.lease import Lease
@@ -13,6 +14,7 @@ from publisher.core.plan import Plan
 from publisher.core.promotions import Amendment, Mark, Phase, Record, judge_phase
 from publisher.core.share import Share
 from publisher.core.snapshot import ReleaseState, Unfinished
+from publisher.documents.adoption import read_adoption, write_adoption
 from publisher.documents.state import decode, encode
 from publisher.documents.statement import extract_payload, read_statement
 from publisher.errors import ConflictError, StoreError
@@ -27,6 +29,7 @@ _TRIES = 3
 _RECORDS = "_state/records/"
 _SHARES = "_state/shares/"
 _ANNOUNCED = "_state/announced/"
+_ADOPTED = "_state/adopted/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +102,25 @@ class StateStore:
         Args:
             gated: The promotions that the gate shows or has withdrawn.
         """
-        marks: dict[str, set[str]] = {}
-        for key in self._staging.list_keys(_PROMOTIONS):
-            promotion, _, mark = key.removeprefix(_PROMOTIONS).partition("/")
-            marks.setdefault(promotion, set()).add(mark.removesuffix(".json"))
         unfinished: list[Unfinished] = []
-        for promotion, found in sorted(marks.items()):
+        for promotion, found in sorted(self.read_marks().items()):
             phase = judge_phase(found, gated=promotion in gated)
             if "plan" in found and phase in {Phase.PLANNED, Phase.LIVE}:
                 unfinished.append(Unfinished(self.read_plan(promotion), live=phase is Phase.LIVE))
         return tuple(unfinished)
+
+    def read_marks(self) -> Mapping[str, frozenset[str]]:
+        """Name the documents that each promotion has: its plan and its markers."""
+        marks: dict[str, frozenset[str]] = {}
+        for key in self._staging.list_keys(_PROMOTIONS):
+            promotion, _, mark = key.removeprefix(_PROMOTIONS).partition("/")
+            marks[promotion] = marks.get(promotion, frozenset()) | {mark.removesuffix(".json")}
+        return marks
+
+    def read_mark(self, promotion: str, phase: Phase) -> Mark | None:
+        """Read a promotion's marker, or answer None if it has none for this phase."""
+        stored = self._read(Mark, f"{_PROMOTIONS}{promotion}/{phase}.json")
+        return stored.value if stored else None
 
     def read_plan(self, promotion: str) -> Plan:
         """Read the plan of a promotion."""
@@ -125,6 +137,11 @@ class StateStore:
     def mark(self, phase: Phase, mark: Mark) -> None:
         """Write a promotion's marker; one that is there already stays as it is."""
         self._create_or_read(f"{_PROMOTIONS}{mark.promotion}/{phase}.json", mark)
+
+    def list_recorded(self) -> tuple[str, ...]:
+        """Name every release that has a record."""
+        keys = self._staging.list_keys(_RECORDS)
+        return tuple(dict.fromkeys(key.removeprefix(_RECORDS).partition("/")[0] for key in keys))
 
     def list_numbers(self, release: str) -> tuple[int, ...]:
         """Give the numbers of a release's recorded promotions."""
@@ -165,6 +182,10 @@ class StateStore:
         self._create_once(key, share)
         return key
 
+    def list_unlisted(self) -> frozenset[str]:
+        """Name the public keys that no page shows, since they were withdrawn or are to be hidden."""
+        return frozenset()
+
     def read_announced(self, release: str) -> Announced | None:
         """Read in which post a release was announced, or answer None if it was not."""
         stored = self._read(Announced, f"{_ANNOUNCED}{release}.json")
@@ -173,6 +194,27 @@ class StateStore:
     def write_announced(self, release: str, note: Announced) -> None:
         """Note that a release was announced; an earlier note stays."""
         self._create_or_read(f"{_ANNOUNCED}{release}.json", note)
+
+    def list_adoptions(self) -> tuple[str, ...]:
+        """Name the documents of every part of a tree that was adopted."""
+        return self._staging.list_keys(_ADOPTED)
+
+    def read_adoption(self, key: str) -> Adoption:
+        """Read one of these documents."""
+        found = self._staging.read(key)
+        if found is None:
+            raise StoreError(f"{key} was removed just now", "run again")
+        return read_adoption(found.data, key)
+
+    def write_adoption(self, adoption: Adoption) -> None:
+        """Write down what was adopted, under an id that is new."""
+        key = f"{_ADOPTED}{adoption.id}.json"
+        try:
+            self._staging.create(key, write_adoption(adoption))
+        except ConflictError:
+            # The first try of this very request may have been applied without an answer.
+            if self.read_adoption(key) != adoption:
+                raise
 
     def _create_once(self, key: str, value: Plan | Share) -> None:
         try:

@@ -25,13 +25,14 @@ from publisher.errors import (
     UnfinishedError,
 )
 from publisher.ports import Signer
-from publisher.workflow.announcing import Subject, Written, announce, write_announcement
+from publisher.workflow.announcing import Written, announce, select_subjects, write_announcement
 from publisher.workflow.edge import look, wait
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import find_moved, list_folders
 from publisher.workflow.lease import LeaseHolder
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.outside import wait_for_signals
+from publisher.workflow.pages import PageWriter
 from publisher.workflow.records import write_record
 from publisher.workflow.world import World
 
@@ -39,7 +40,7 @@ MAX_PENDING_AGE = timedelta(days=1)
 """A pending copy older than this is made again, long before the bucket's rules would expire it."""
 
 LOOK = "look"
-CAN_BE_GIVEN_UP = frozenset({LOOK, "outside", "listing", "announce"})
+CAN_BE_GIVEN_UP = frozenset({LOOK, "pages", "outside", "listing", "announce"})
 """The steps after go-live that can be left out with a reason, on record."""
 
 GO_LIVE = "go live"
@@ -54,6 +55,7 @@ class Run:
 
     `signer` is the login that signs the record; None where nothing is left to be signed, or nobody is.
     `given_up` names the steps that are left out, each with the reason.
+    `resumed` tells that an earlier run may have died anywhere after go-live.
     `step` names the one under way. `pending` and `placed` remember what this run has seen of the copies; a
     run without them asks the store.
     """
@@ -66,6 +68,7 @@ class Run:
     signer: Signer | None = None
     given_up: Mapping[str, str] = field(default_factory=dict[str, str])
     deep: bool = False
+    resumed: bool = False
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
     placed: dict[str, Version] = field(default_factory=dict[str, Version])
     streamed: int = 0
@@ -223,6 +226,15 @@ def look_at_files(run: Run) -> None:
     run.streamed += look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
 
 
+def write_pages(run: Run) -> None:
+    """Bring the index pages of every folder that the promotion touches to what is public now."""
+    if run.plan.pages is None:
+        return
+    writer = PageWriter(run.world, run.keeper, run.lease.check, run.plan.pages)
+    written = writer.refresh([file.key for file in run.plan.files], run.plan.id)
+    run.world.observer.note(f"{len(written)} page files written")
+
+
 def wait_for_others(run: Run) -> None:
     """Wait for what others have to show before anything is listed or announced."""
     signals = [signal for release in run.plan.releases for signal in release.signals]
@@ -239,21 +251,18 @@ def list_releases(run: Run) -> None:
             lister = Lister(run.world, database, release.contents, release.listing, when=run.plan.when)
             files = read_public(run.world, release.contents)
             create = run.plan.extras.create_release
-            listed = lister.list_files(files, run.lease.check, create=create)
+            listed = lister.list_files(files, run.lease.check, create=create, renew=run.resumed)
             run.world.observer.note(f"{listed.rows} rows of {listed.release}, {len(listed.changes)} changed")
 
 
 def announce_releases(run: Run) -> None:
     """Announce the releases whose first promotion this is; what came late is not announced again."""
-    subjects = [
-        (Subject(release.contents, release.identities, release.listing), release.contents)
-        for release in run.plan.releases
-        if release.contents and release.number == 1
-    ]
-    if not subjects or (run.world.forum is None and run.world.hook is None):
+    if run.world.forum is None and run.world.hook is None:
         return
-    described = [(subject, read_public(run.world, contents)) for subject, contents in subjects]
-    written = write_announcement(described, run.plan.extras.prose, run.plan.when.date())
+    subjects = select_subjects(run.world, run.plan)
+    if not subjects:
+        return
+    written = write_announcement(subjects, run.plan.extras.prose, run.plan.when.date())
     if not isinstance(written, Written):
         raise AnnounceError("the announcement's text is not good", "see: publisher announce --dry-run")
     for note in announce(run.world, run.lease.check, written):
@@ -302,6 +311,7 @@ AFTER_LIVE = (
     Step("mark", mark_live, "public: written down for good"),
     Step("place", place_files, "every file to its public key, created and never overwritten"),
     Step(LOOK, look_at_files, "at every URL, as users see it"),
+    Step("pages", write_pages, "index pages of every folder that it touches, made from the bucket"),
     Step("outside", wait_for_others, "what others have to show before it is listed"),
     Step("listing", list_releases, "the release database: new rows before stale ones go, flags last"),
     Step("announce", announce_releases, "once, after the rows were read back"),

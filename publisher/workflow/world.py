@@ -16,6 +16,7 @@ from publisher.ports import (
     OpenPgp,
     Parallel,
     Public,
+    Purger,
     ReleaseDatabase,
     SigningService,
     Staging,
@@ -55,8 +56,9 @@ class World:
 
     `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them. What is
     needed for signatures is made when it is first asked for, since it takes a second. `signed_records` of
-    False lets records be written that nobody signed. `database`, `forum` and `hook` are None where the site
-    has none. `verdicts` remembers what was verified, by content.
+    False lets records be written that nobody signed. `database`, `forum`, `hook` and `purger` are None where
+    the site has none; `outer_caches` are how the URLs of caches in front of the CDN begin. `verdicts`
+    remembers what was verified, by content.
     """
 
     profile: Profile
@@ -81,6 +83,8 @@ class World:
     database: Callable[[], ReleaseDatabase] | None = None
     forum: Callable[[], Announcer] | None = None
     hook: Callable[[], Hook] | None = None
+    outer_caches: tuple[str, ...] = ()
+    purger: Callable[[], Purger] | None = None
     verdicts: dict[tuple[str, ...], Signed | Rejected | Checked] = field(
         default_factory=dict[tuple[str, ...], Signed | Rejected | Checked]
     )

@@ -357,6 +357,65 @@ def test_a_replace_of_what_is_absent_is_a_conflict(backend: Backend) -> None:
     assert backend.staging.describe(KEY) is None
 
 
+# small public objects
+
+
+SIG = "tool.exe.sig"
+
+
+def test_a_small_public_object_is_created_with_its_delivery_and_digest(backend: Backend) -> None:
+    etag = backend.public.create(SIG, b"first", DELIVERY)
+    found = backend.public.describe(SIG)
+    assert found is not None
+    assert (found.version.etag, found.digest) == (etag, of_bytes(b"first"))
+    assert content(backend.public, SIG) == b"first"
+    expected = Looks(DELIVERY.content_type, DELIVERY.cache_control, "STANDARD", {}, {})
+    assert backend.store.look(SIG) == expected
+
+
+def test_a_small_public_object_is_not_created_over_another(backend: Backend) -> None:
+    place(backend.public, pending(backend, b"first"), SIG)
+    before = current(backend.public, SIG)
+    for data in (b"first", b"second"):
+        with pytest.raises(ConflictError):
+            backend.public.create(SIG, data, DELIVERY)
+    assert current(backend.public, SIG) == before
+
+
+def test_a_small_public_object_is_replaced_with_its_new_delivery_and_digest(backend: Backend) -> None:
+    placed = backend.public.place(pending(backend, b"first"), SIG, OTHER).version
+    etag = backend.public.replace(SIG, b"second", DELIVERY, placed.etag)
+    found = backend.public.describe(SIG)
+    assert found is not None
+    assert (found.version.etag, found.digest) == (etag, of_bytes(b"second"))
+    assert found.version.version_id != placed.version_id
+    expected = Looks(DELIVERY.content_type, DELIVERY.cache_control, "STANDARD", {}, {})
+    assert backend.store.look(SIG) == expected
+
+
+def test_a_small_public_object_is_replaced_only_over_the_one_that_was_read(backend: Backend) -> None:
+    first = backend.public.create(SIG, b"first", DELIVERY)
+    backend.public.replace(SIG, b"second", DELIVERY, first)
+    with pytest.raises(ConflictError):
+        backend.public.replace(SIG, b"third", DELIVERY, first)
+    assert content(backend.public, SIG) == b"second"
+
+
+def test_a_public_object_that_is_not_there_is_not_replaced(backend: Backend) -> None:
+    with pytest.raises(ConflictError):
+        backend.public.replace(SIG, b"x", DELIVERY, STALE)
+    assert backend.public.describe(SIG) is None
+
+
+def test_a_public_object_is_streamed_as_a_staged_one_is(backend: Backend) -> None:
+    old = backend.public.place(pending(backend, b"old bytes"), SIG, DELIVERY).version
+    assert b"".join(backend.public.stream(old, 0)) == b"old bytes"
+    assert b"".join(backend.public.stream(old, 4)) == b"bytes"
+    backend.public.replace(SIG, b"new bytes", DELIVERY, old.etag)
+    with pytest.raises(GoneError):
+        list(backend.public.stream(old, 0))
+
+
 # copies
 
 
@@ -533,4 +592,6 @@ def writes(staging: Staging, public: Public, version: Version, file: Path) -> li
         lambda: staging.replace(KEY, b"two", version.etag),
         lambda: public.copy_staged(version, "tool.exe", DELIVERY),
         lambda: public.place(version, "tool.exe", DELIVERY),
+        lambda: public.create("new", b"two", DELIVERY),
+        lambda: public.replace("tool.exe", b"two", DELIVERY, version.etag),
     ]

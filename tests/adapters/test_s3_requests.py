@@ -246,6 +246,11 @@ def test_a_stream_that_breaks_off_says_so_after_what_came(desk: Desk) -> None:
         came.extend(desk.staging.stream(SOURCE, 0))
 
 
+def test_a_public_object_is_streamed_like_a_staged_one(desk: Desk) -> None:
+    desk.answer("get_object", {"Body": body(b"text")}, {**PINNED, "Bucket": "public"})
+    assert b"".join(desk.public.stream(SOURCE, 0)) == b"text"
+
+
 def test_the_stores_time_is_the_date_of_an_answer(desk: Desk) -> None:
     desk.answer("head_bucket", {"ResponseMetadata": DATED}, {"Bucket": "staging"})
     assert desk.staging.now() == NOW
@@ -337,6 +342,51 @@ def test_a_replace_is_conditional_on_the_etag(desk: Desk) -> None:
     assert desk.staging.replace(KEY, b"text", '"aa"') == '"bb"'
 
 
+def write(how: str, public: S3Public) -> str:
+    """Make one of the writes to a public key."""
+    if how == "create":
+        return public.create("tool.exe.sig", b"text", DELIVERY)
+    return public.replace("tool.exe.sig", b"text", DELIVERY, '"aa"')
+
+
+SERVE = {
+    "Bucket": "public",
+    "Key": "tool.exe.sig",
+    "Body": b"text",
+    "ChecksumAlgorithm": "SHA256",
+    "ContentType": "application/x-gzip",
+    "CacheControl": "max-age=31536000",
+}
+SERVED: Mapping[str, Params] = {
+    "create": {**SERVE, "IfNoneMatch": "*"},
+    "replace": {**SERVE, "IfMatch": '"aa"'},
+}
+
+
+@pytest.mark.parametrize("how", SERVED)
+def test_a_small_public_object_is_one_conditional_request_with_its_delivery(desk: Desk, how: str) -> None:
+    desk.answer("put_object", {"ETag": '"bb"'}, SERVED[how])
+    assert write(how, desk.public) == '"bb"'
+
+
+@pytest.mark.parametrize(("how", "guard"), [(how, guard) for how, sent in SERVED.items() for guard in sent])
+def test_these_tests_notice_each_parameter_of_a_public_write(
+    client: "S3Client", how: str, guard: str
+) -> None:
+    without = {name: value for name, value in SERVED[how].items() if name != guard}
+    with Stubber(client) as stub:
+        stub.add_response("put_object", {"ETag": '"bb"'}, without)
+        with pytest.raises(StoreError, match="Error getting response stub"):
+            write(how, S3Public(client, "public", "staging"))
+
+
+@pytest.mark.parametrize("how", SERVED)
+def test_a_public_write_without_the_right_to_is_denied(desk: Desk, how: str) -> None:
+    desk.refuse("put_object", "AccessDenied", 403, SERVED[how])
+    with pytest.raises(AccessDeniedError):
+        write(how, desk.public)
+
+
 CONFLICTS = [("PreconditionFailed", 412), ("412", 412), ("ConditionalRequestConflict", 409), ("409", 409)]
 
 
@@ -351,12 +401,19 @@ def test_a_condition_that_does_not_hold_is_a_conflict(desk: Desk, code: str, sta
     desk.refuse("copy_object", code, status, PLACE)
     with pytest.raises(ConflictError):
         desk.public.place(SOURCE, "tool.exe", DELIVERY)
+    for how, sent in SERVED.items():
+        desk.refuse("put_object", code, status, sent)
+        with pytest.raises(ConflictError):
+            write(how, desk.public)
 
 
 def test_a_replace_of_what_is_absent_is_a_conflict_though_s3_says_404(desk: Desk) -> None:
     desk.refuse("put_object", "NoSuchKey", 404, {**PUT, "IfMatch": '"aa"'})
     with pytest.raises(ConflictError):
         desk.staging.replace(KEY, b"text", '"aa"')
+    desk.refuse("put_object", "NoSuchKey", 404, SERVED["replace"])
+    with pytest.raises(ConflictError):
+        write("replace", desk.public)
 
 
 # links

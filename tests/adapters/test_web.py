@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -9,7 +10,7 @@ from threading import Event, Lock, Thread
 import pytest
 
 from publisher.adapters.threads import Threads
-from publisher.adapters.web import Web
+from publisher.adapters.web import MAX_SMALL_BYTES, Web
 from publisher.core.digests import of_bytes
 from publisher.errors import EdgeError
 from publisher.ports import Seen
@@ -69,6 +70,11 @@ class Handler(BaseHTTPRequestHandler):
             "large": lambda: self._send(200, LARGE),
             "empty": lambda: self._send(200, b""),
             "absent": lambda: self._send(404, b"no such file"),
+            "withdrawn": lambda: self._send(410, b""),
+            "packed": lambda: self._send(200, BODY, Content_Encoding="gzip"),
+            "pieces": self._send_in_pieces,
+            "breaking": self._break_in_pieces,
+            "endless": self._send_without_end,
             "refused": lambda: self._send(403, b""),
             "moved": lambda: self._send(301, b"", Location="/file"),
             "broken": lambda: self._send(503, b"", Retry_After="30"),
@@ -99,6 +105,33 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()
+
+    def _send_in_pieces(self) -> None:
+        self._begin_pieces()
+        for number in range(0, len(BODY), 5):
+            self._send_piece(BODY[number : number + 5])
+        self._send_piece(b"")
+
+    def _break_in_pieces(self) -> None:
+        self.close_connection = True
+        self._begin_pieces()
+        self._send_piece(BODY[:5])
+
+    def _send_without_end(self) -> None:
+        """Send more than is ever read into memory, to whoever goes on reading."""
+        self.close_connection = True
+        self._begin_pieces()
+        with suppress(OSError):
+            while not self.host.released.is_set():
+                self._send_piece(LARGE)
+
+    def _begin_pieces(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def _send_piece(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _close(self) -> None:
         self.close_connection = True
@@ -232,6 +265,45 @@ def test_a_body_that_ends_too_early_has_no_digest(host: Host, web: Web) -> None:
 def test_a_body_that_stops_coming_has_no_digest(host: Host, web: Web) -> None:
     with pytest.raises(EdgeError, match="/stalling broke off"):
         web.compute_digest(f"{host.url}/stalling")
+
+
+# --- Small files, whole ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [("/file", BODY), ("/large", LARGE), ("/empty", b""), ("/pieces", BODY), ("/packed", BODY)],
+)
+def test_a_small_file_is_read_whole_and_as_it_is_stored(
+    host: Host, web: Web, path: str, data: bytes
+) -> None:
+    assert web.read(host.url + path) == data
+    assert [method for method, _, _ in host.requests] == ["GET"]
+
+
+@pytest.mark.parametrize("path", ["/absent", "/refused", "/withdrawn"])
+def test_a_file_that_is_not_there_is_none(host: Host, web: Web, path: str) -> None:
+    assert web.read(host.url + path) is None
+
+
+@pytest.mark.parametrize(("path", "status"), [("/broken", 503), ("/moved", 301)])
+def test_another_answer_is_neither_a_file_nor_its_absence(
+    host: Host, web: Web, path: str, status: int
+) -> None:
+    with pytest.raises(EdgeError, match=f"{path} answered {status}"):
+        web.read(host.url + path)
+    assert host.count("/file") == 0
+
+
+@pytest.mark.parametrize("path", ["/truncated", "/breaking", "/stalling", "/closing/read", "/silent"])
+def test_a_file_of_which_a_part_came_is_no_file(host: Host, web: Web, path: str) -> None:
+    with pytest.raises(EdgeError, match=f"{path} broke off"):
+        web.read(host.url + path)
+
+
+def test_a_file_that_is_not_small_is_not_read_to_its_end(host: Host, web: Web) -> None:
+    with pytest.raises(EdgeError, match=f"/endless has more than {MAX_SMALL_BYTES:,} bytes"):
+        web.read(f"{host.url}/endless")
 
 
 # --- No answer -------------------------------------------------------------------------------------------

@@ -18,12 +18,25 @@ import pytest
 
 from publisher import __version__, cli
 from publisher.completion import SHELLS
-from publisher.errors import AccessDeniedError, StoreError
+from publisher.errors import AccessDeniedError, LoginError, SigningError, StoreError
 from publisher.ports import Session
 from publisher.settings import Settings
 from publisher.workflow.world import Visitor, World
 from tests.support.fakes import FakeCaller
-from tests.support.site import COMMIT, OTHER_COMMIT, PKG, PROFILE, RELEASE, TGZ, Site
+from tests.support.sigstore_fake import sign_openpgp
+from tests.support.site import (
+    COMMIT,
+    FIRST_RECORD,
+    KEY,
+    OTHER_COMMIT,
+    PKG,
+    PROFILE,
+    RELEASE,
+    SIGNED_PROFILE,
+    TGZ,
+    Site,
+    a_signing_site,
+)
 
 ESCAPE = "\x1b"
 OPEN = f"open {RELEASE} --commit {COMMIT}"
@@ -207,15 +220,24 @@ def test_an_upload_warns_of_missing_files_and_a_stale_hand_over(shell: Shell, tm
         "upload {release} {file} --role linux",
         f"fetch {RELEASE} --role qa",
         f"share {RELEASE} {TGZ} --hours 1 --reason x",
+        f"sign {RELEASE}",
+        f"verify {RELEASE}",
+        f"verify {RELEASE} --public",
+        "attach {release} {asc}",
+        "amend {release} {asc} --reason x",
     ],
 )
 def test_a_failing_store_is_1_and_said_on_stderr_alone(shell: Shell, line: str, tmp_path: Path) -> None:
     def fail(request: str, key: str) -> None:
         raise AccessDeniedError("cannot read it: AccessDenied", "check which credentials are in use")
 
+    shell.site = Site(profile_text=SIGNED_PROFILE)
     shell.site.s3.before = fail
+    # The store fails, and the login does not.
+    shell.site.sigstore.before = lambda request, key: None
+    files = {"file": a_file(tmp_path), "asc": a_file(tmp_path, f"tool-{RELEASE}.tgz.asc")}
 
-    result = shell(line.format(release=RELEASE, file=a_file(tmp_path)))
+    result = shell(line.format(release=RELEASE, **files))
 
     assert result.status == 1
     assert result.out == ""
@@ -239,8 +261,8 @@ MISUSES = [
     (f"upload {RELEASE} nowhere --role linux", "nowhere does not exist"),
     ("promote", "Missing argument 'RELEASES"),
     ("promote nonsense", "found 'nonsense'"),
-    (f"promote {RELEASE} --waive extra:x", "--waive needs a reason"),
-    (f"promote {RELEASE} --waive extra:x --reason ' '", "--waive needs a reason"),
+    (f"promote {RELEASE} --waive extra:x", "--waive and --give-up need a reason"),
+    (f"promote {RELEASE} --waive extra:x --reason ' '", "--waive and --give-up need a reason"),
     (f"promote {RELEASE} --waive digest:x --reason y", "found --waive digest:x, expected extra:SUBJECT"),
     (f"promote {RELEASE} --waive extra --reason y", "expected extra:SUBJECT"),
     ("publish", "No such command 'publish'"),
@@ -258,6 +280,16 @@ MISUSES = [
     (f"wait {RELEASE} --role linux --live", "--live looks at the whole release"),
     (f"wait {RELEASE} --timeout -1", "-1.0 is not in the range"),
     ("completion tcsh", "'tcsh' is not one of"),
+    ("sign", "Missing argument 'RELEASES"),
+    ("sign nonsense", "found 'nonsense'"),
+    ("verify", "Missing argument 'RELEASE'"),
+    ("verify nonsense", "found 'nonsense'"),
+    ("verify nonsense --public", "found 'nonsense'"),
+    (f"attach {RELEASE}", "Missing argument 'FILE'"),
+    (f"attach {RELEASE} nowhere.asc", "cannot read nowhere.asc"),
+    (f"amend {RELEASE} nowhere.asc", "Missing option '--reason'"),
+    (f"amend {RELEASE} nowhere.asc --reason ' '", "found an empty reason"),
+    (f"amend {RELEASE} nowhere.asc --reason x", "cannot read nowhere.asc"),
 ]
 
 
@@ -409,6 +441,9 @@ def test_an_error_of_ours_has_a_traceback_for_those_who_ask(shell: Shell) -> Non
         ("create /live.json", "interrupted at step mark of promotion {id}: it is live", True),
         ("place", "interrupted at step place of promotion {id}: it is live", True),
         ("head", "interrupted at step look of promotion {id}: it is live", True),
+        ("login", "interrupted before anything was made public", False),
+        ("sign", "interrupted at step record of promotion {id}: it is live", True),
+        ("create .record-1.json", "interrupted at step record of promotion {id}: it is live", True),
         ("create /done.json", "interrupted at step record of promotion {id}: it is live", True),
     ],
 )
@@ -435,6 +470,7 @@ def test_who_stops_a_promotion_is_told_whether_anything_is_public(
     assert bool(shell.site.visible()) is public
     assert shell(PROMOTE).status == 0
     assert len(shell.site.public()) == 2
+    assert shell.site.public_records() == shell.site.stored_records()
 
 
 def test_who_stops_the_finishing_of_a_promotion_is_told_that_it_is_live(shell: Shell) -> None:
@@ -570,6 +606,165 @@ def test_the_visitors_part_is_wired_without_the_sdk_of_aws(tmp_path: Path) -> No
     assert done.stderr.splitlines() == ["  live     0 of 2 URLs answer 200"]
     assert "no answer from http://127.0.0.1:9/" in done.stdout
     assert done.stdout.splitlines()[-1] == "3"
+
+
+def test_public_files_are_verified_without_the_sdk_of_aws_and_without_a_login(tmp_path: Path) -> None:
+    (tmp_path / "tool.toml").write_bytes(PROFILE)
+    (tmp_path / "publisher.toml").write_text(SITE)
+    program = (
+        "import sys; from publisher import cli; "
+        f"print(cli.run(['verify', {RELEASE!r}, '--public'])); "
+        "assert not {'boto3', 'botocore', 'sigstore'} & sys.modules.keys()"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "NO_PROXY": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert f"error: http://127.0.0.1:9/{FIRST_RECORD} broke off" in done.stderr
+    assert done.stdout.splitlines() == ["1"]
+
+
+# Signing, verifying, sidecars.
+
+
+def signing(shell: Shell) -> None:
+    shell.site = a_signing_site()
+
+
+def signed(shell: Shell) -> None:
+    signing(shell)
+    shell.site.sign()
+
+
+def attached(shell: Shell) -> None:
+    """Promote with an OpenPGP signature of the source archive."""
+    signed(shell)
+    data = sign_openpgp(KEY, b"first " + TGZ.encode())
+    shell.site.s3.staging.store(f"_rm/{RELEASE}/{TGZ}.asc", data)
+    shell.site.promote()
+
+
+def an_asc(folder: Path, *, key: str = KEY, more: bytes = b"") -> str:
+    path = folder / f"tool-{RELEASE}.tgz.asc"
+    path.write_bytes(sign_openpgp(key, b"first " + TGZ.encode()) + more)
+    return shlex.quote(str(path))
+
+
+def test_signing_says_what_was_signed_before_and_what_waits(shell: Shell) -> None:
+    signing(shell)
+    shell.site.s3.staging.expire(f"mac/{RELEASE}/SHA256SUMS")
+
+    first, second = shell(f"sign {RELEASE}"), shell(f"sign {RELEASE}")
+
+    assert (first.status, second.status) == (0, 0)
+    assert first.out == f"{RELEASE}: 1 file signed, 0 before\n"
+    assert second.out == f"{RELEASE}: 0 files signed, 1 before\n"
+    assert "  sign     1 artifacts by digest, as rm@example.org (https://accounts.example.org)" in first.err
+    assert f"warning: not handed over yet, so not signed: {PKG}" in first.err
+
+
+def test_signing_tells_how_far_it_came_when_it_fails_or_is_stopped(shell: Shell) -> None:
+    signing(shell)
+
+    def fail(request: str, key: str) -> None:
+        if request == "sign" and shell.site.sigstore.signed:
+            raise KeyboardInterrupt
+
+    shell.site.s3.before = fail
+    stopped = shell(f"sign {RELEASE}")
+    shell.site.s3.before = lambda request, key: None
+    shell.site.sigstore.broken = SigningError("the log did not answer", "run it again")
+    failed = shell(f"sign {RELEASE}")
+
+    assert stopped.status == 130
+    assert "interrupted: 1 of 2 artifacts are signed\n" in stopped.err
+    assert f"to go on: publisher sign {RELEASE}" in stopped.err
+    assert failed.status == 1
+    assert "error: the log did not answer; 0 of 1 artifacts are signed\n  next     run it again" in failed.err
+
+
+def test_verifying_is_0_or_3_and_says_why(shell: Shell) -> None:
+    signing(shell)
+    bad = shell(f"verify {RELEASE}")
+    shell.site.sign()
+    good = shell(f"verify {RELEASE}")
+
+    assert (bad.status, good.status) == (3, 0)
+    assert bad.out.startswith(f"{RELEASE}: not everything is good\n  signature")
+    assert f"next     run: publisher sign {RELEASE}" in bad.out
+    assert "--waive" not in bad.out
+    assert good.out.splitlines() == [
+        f"{RELEASE}: 6 files verified",
+        "  signed by rm@example.org (https://accounts.example.org)",
+    ]
+
+
+def test_verifying_what_is_public_is_0_or_3_and_says_what_has_drifted(shell: Shell) -> None:
+    attached(shell)
+    good = shell(f"verify {RELEASE} --public")
+    shell.site.s3.public.store(PKG, b"something else")
+    bad = shell(f"verify --public {RELEASE}")
+
+    assert (good.status, bad.status) == (0, 3)
+    assert f"{RELEASE}: 9 files public as 1 record says\n" in good.out
+    assert f"drift      {PKG}" in bad.out
+    assert f"{RELEASE}: 8 files public as 1 record says\n" in bad.out
+    assert shell(f"verify {RELEASE} --public -q").out != ""
+
+
+def test_a_sidecar_is_attached_and_amended_in_so_many_words(shell: Shell, tmp_path: Path) -> None:
+    signed(shell)
+    line = f"attach {RELEASE} {an_asc(tmp_path)}"
+    first, second, refused = shell(line), shell(line), shell(f"amend {RELEASE} {an_asc(tmp_path)} --reason x")
+    shell(PROMOTE)
+    amended = shell(f"amend {RELEASE} {an_asc(tmp_path, more=b' ')} --reason 'a blank was missing'")
+
+    assert (first.status, second.status, refused.status, amended.status) == (0, 0, 3, 0)
+    assert first.out.startswith(f"{TGZ}.asc is staged, sha256:")
+    assert second.out.startswith(f"{TGZ}.asc was staged already, sha256:")
+    assert "no such public file" in refused.out
+    assert amended.out.startswith(f"{TGZ}.asc is amended, sha256:")
+    assert shell(f"amend {RELEASE} {an_asc(tmp_path, more=b' ')} --reason x").out.startswith(
+        f"{TGZ}.asc was amended already, sha256:"
+    )
+
+
+def test_a_bad_sidecar_is_3_with_found_and_expected(shell: Shell, tmp_path: Path) -> None:
+    signed(shell)
+
+    result = shell(f"attach {RELEASE} {an_asc(tmp_path, key='F' * 40)}")
+
+    assert result.status == 3
+    assert f"found    a signature by {'F' * 40}" in result.out
+    assert "--waive" not in result.out
+
+
+def test_nobody_logged_in_is_1_and_nothing_is_public(shell: Shell) -> None:
+    shell.ready().site.sigstore.login = None
+
+    result = shell(PROMOTE)
+
+    assert result.status == 1
+    assert "error: nobody is logged in" in result.err
+    assert (shell.site.public(), shell.site.live()) == ({}, set())
+
+
+def test_a_record_that_could_not_be_signed_is_4_and_the_next_run_signs_it(shell: Shell) -> None:
+    shell.ready().site.sigstore.broken = LoginError("the certificate is over", "log in again")
+
+    result = shell(PROMOTE)
+
+    assert result.status == 4
+    assert "is live and not finished: the certificate is over\n  next     log in again" in result.err
+    shell.site.sigstore.broken = None
+    assert shell(PROMOTE).status == 0
+    assert shell.site.public_records() == shell.site.stored_records() != {}
 
 
 # Shells.
@@ -1008,6 +1203,8 @@ HEAD = {"schema", "command", "exit", "result"}
 PLAN = {"plan", "promotion", "releases", "files", "bytes", "waived"}
 REFUSAL = {"rule", "subject", "found", "expected", "next"}
 WAITED = {"release", "live", "arrived", "waiting", "waited_s"}
+VERIFIED = {"release", "public", "files", "identities", "records", "refusals"}
+SIDECAR = {"release", "key", "digest", "changed"}
 REPORT = {
     "release",
     "kind",
@@ -1019,6 +1216,7 @@ REPORT = {
     "roles",
     "refusals",
     "streamed",
+    "identities",
 }
 
 
@@ -1121,6 +1319,14 @@ ANSWERS = [
     (nothing, PROMOTE, "promote", "refused", {"refusals", "finished"}),
     (nothing, "gate rebuild", "gate rebuild", "rebuilt", {"live", "planned", "releases"}),
     (nothing, "status nonsense", "status", "error", {"error", "next"}),
+    (signing, f"sign {RELEASE}", "sign", "signed", {"releases"}),
+    (signed, f"verify {RELEASE}", "verify", "verified", VERIFIED),
+    (signing, f"verify {RELEASE}", "verify", "verified", VERIFIED),
+    (attached, f"verify {RELEASE} --public", "verify", "verified", VERIFIED),
+    (signed, f"attach {RELEASE} {{asc}}", "attach", "attached", SIDECAR),
+    (attached, f"amend {RELEASE} {{asc}} --reason x", "amend", "amended", SIDECAR),
+    (signed, f"amend {RELEASE} {{asc}} --reason x", "amend", "refused", {"refusals", "finished"}),
+    (nothing, f"sign {RELEASE}", "sign", "refused", {"refusals", "finished"}),
 ]
 
 
@@ -1135,11 +1341,33 @@ def test_a_json_answer_has_exactly_the_promised_fields(
     fields: set[str],
 ) -> None:
     prepare(shell)
+    files = {"file": a_file(tmp_path), "asc": an_asc(tmp_path)}
 
-    answer = shell(line.format(release=RELEASE, file=a_file(tmp_path), folder=tmp_path) + " --json").answer
+    answer = shell(line.format(release=RELEASE, folder=tmp_path, **files) + " --json").answer
 
     assert (answer["command"], answer["result"]) == (command, result)
     assert set(answer) == HEAD | fields
+
+
+def test_the_json_of_signing_and_verifying_names_files_and_people(shell: Shell) -> None:
+    signing(shell)
+    (signed_release,) = shell(f"sign {RELEASE} --json").answer["releases"]
+    staged = shell(f"verify {RELEASE} --json").answer
+    shell.site.promote()
+    public = shell(f"verify {RELEASE} --public --json").answer
+
+    assert signed_release == {
+        "release": RELEASE,
+        "signed": [TGZ, PKG],
+        "already_signed": [],
+        "waiting": [],
+    }
+    person = {"name": "rm@example.org", "issuer": "https://accounts.example.org"}
+    assert staged["identities"] == public["identities"] == [person]
+    assert {"key": f"{TGZ}.sigstore", "artifact": TGZ, "by": person["name"]} in staged["files"]
+    assert (staged["public"], staged["records"], public["public"], public["records"]) == (False, 0, True, 1)
+    assert {"key": TGZ, "artifact": None, "by": None} in public["files"]
+    assert public["refusals"] == []
 
 
 def test_the_json_of_a_plan_names_releases_files_and_waived_refusals(shell: Shell) -> None:
@@ -1147,7 +1375,16 @@ def test_the_json_of_a_plan_names_releases_files_and_waived_refusals(shell: Shel
 
     answer = shell(f"promote {RELEASE} -n --json --waive 'hold:*' --reason x").answer
 
-    assert answer["releases"] == [{"release": RELEASE, "commit": COMMIT, "attempt": 1, "number": 1}]
+    assert answer["releases"] == [
+        {
+            "release": RELEASE,
+            "commit": COMMIT,
+            "attempt": 1,
+            "number": 1,
+            "identities": [{"name": "rm@example.org", "issuer": "https://accounts.example.org"}],
+            "record": FIRST_RECORD,
+        }
+    ]
     assert [set(file) for file in answer["files"]] == [{"key", "digest", "size", "role"}] * 2
     assert {file["key"]: file["role"] for file in answer["files"]} == {TGZ: "linux", PKG: "mac"}
     assert answer["bytes"] == sum(file["size"] for file in answer["files"])

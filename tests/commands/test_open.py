@@ -9,6 +9,7 @@ from publisher.outcomes import Opened, Refused
 from publisher.workflow.state import LEASE_KEY
 from tests.support.site import COMMIT, OTHER_COMMIT, PROFILE, RELEASE, Site
 
+EVERYWHERE = b'accepted = [{ name = "rm@example.org", issuer = "https://accounts.example.org" }]'
 SERIES = b"""
 [series."1.2"]
 status = "bugfix"
@@ -20,6 +21,8 @@ status = "end-of-life"
 status = "bugfix"
 until = 2026-05-31
 """
+# Where there are series, so are identities.
+BY_SERIES = PROFILE.replace(EVERYWHERE, b"") + SERIES
 
 
 def read_state(site: Site) -> ReleaseState:
@@ -115,7 +118,7 @@ def test_a_wrong_release_or_commit_is_a_misuse(release: str, commit: str | None,
     [("1.1.9", "end-of-life"), ("1.0.9", "to 2026-05-31"), ("9.9.9", "series 9.9")],
 )
 def test_a_release_of_a_series_that_gets_none_is_refused(release: str, said: str) -> None:
-    site = Site(profile_text=PROFILE + SERIES)
+    site = Site(profile_text=BY_SERIES)
 
     outcome = site.open(release)
 
@@ -126,7 +129,7 @@ def test_a_release_of_a_series_that_gets_none_is_refused(release: str, said: str
 
 
 def test_a_release_of_a_living_series_is_opened() -> None:
-    assert isinstance(Site(profile_text=PROFILE + SERIES).open(), Opened)
+    assert isinstance(Site(profile_text=BY_SERIES).open(), Opened)
 
 
 def test_opening_waits_for_the_lease_of_another() -> None:

@@ -119,6 +119,7 @@ _READS = {
     for port in ("staging", "public")
     for method, call in {
         "list_keys": Call("ListObjectsV2", _list(port)),
+        "list_objects": Call("ListObjectsV2", _list(port)),
         "describe": Call("HeadObject", _object(port, "s3:GetObject")),
         "read": Call("GetObject", _object(port, "s3:GetObject")),
         "compute_digest": Call("GetObject", _pinned(port, "version", "s3:GetObjectVersion")),

@@ -1,12 +1,13 @@
 """The whole story on the fakes, told by those whose part it is, with every call of a port kept."""
 
 import inspect
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from publisher.commands import promote, status, upload
+from publisher.commands import promote, sidecars, sign, status, upload, verify
 from publisher.commands.gate import run_rebuild
 from publisher.commands.hold import run_hold, run_unhold
 from publisher.commands.open import run_open, run_respin
@@ -19,12 +20,27 @@ from publisher.ports import Cdn, Gate, Public, Seen, Staging, Web
 from publisher.workflow.world import World
 from tests.contract.rights import Asked
 from tests.support.fakes import FakeS3
-from tests.support.site import COMMIT, OTHER_COMMIT, PKG, RELEASE, TGZ, Site, say_yes
+from tests.support.sigstore_fake import sign_openpgp
+from tests.support.site import (
+    COMMIT,
+    KEY,
+    OTHER_COMMIT,
+    PKG,
+    RELEASE,
+    SIGNED_PROFILE,
+    TGZ,
+    Site,
+    say_yes,
+)
 
 RM = "release-manager"
 AUDITOR = "auditor"
 LATER = "1.2.4"
 SPDX = f"{TGZ}.spdx.json"
+ASC = f"{TGZ}.asc"
+SIGSTORE = {f"{key}{suffix}" for key in (TGZ, PKG) for suffix in (".sigstore", ".sig", ".crt")}
+
+NO_PAGES = (b"[pages]\nshow = false\n", b"")
 
 
 class CrashError(BaseException):
@@ -69,6 +85,9 @@ class StaleWeb:
             return Seen(404, 0, None)
         return self._s3.web.head(url)
 
+    def read(self, url: str) -> bytes | None:
+        return self._s3.web.read(url)
+
     def compute_digest(self, url: str) -> Digest:
         return self._s3.web.compute_digest(url)
 
@@ -77,7 +96,7 @@ class StaleWeb:
 class Story:
     """A site whose ports tell who asked them for what."""
 
-    site: Site = field(default_factory=Site)
+    site: Site = field(default_factory=lambda: Site(profile_text=SIGNED_PROFILE.replace(*NO_PAGES)))
     asked: list[Asked] = field(default_factory=list[Asked])
 
     def world(self, role: str) -> World:
@@ -102,7 +121,7 @@ class Story:
         for name in files:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{folder.name} {name}")
+            path.write_text(an_sbom(folder.name) if name.endswith(".spdx.json") else f"{folder.name} {name}")
         paths = tuple(str(folder / name) for name in files)
         expect(upload.run(self.world(role), UploadRequest(release, role, paths, **how)))
 
@@ -133,6 +152,12 @@ class Story:
             raise AssertionError(f"nobody asked for {request} twice")
 
 
+def an_sbom(name: str) -> str:
+    """Write an SBOM that says nothing of any digest."""
+    head = {"spdxVersion": "SPDX-2.3", "SPDXID": "SPDXRef-DOCUMENT"}
+    return json.dumps({**head, "name": name, "packages": []})
+
+
 def expect(outcome: Outcome, status: Exit = Exit.DONE) -> None:
     """Make sure that the story goes on as it should."""
     assert outcome.status is status, outcome
@@ -161,6 +186,9 @@ def tell(folder: Path) -> Story:
     expect(run_respin(story.world(RM), RELEASE, OTHER_COMMIT, "it does not start"))
     story.upload("linux", folder / "two", [tgz], commit=OTHER_COMMIT, complete=True)
     story.upload("mac", folder / "two", [pkg], commit=OTHER_COMMIT, complete=True)
+    expect(sign.run(story.world(RM), (RELEASE,)))
+    for role in (RM, AUDITOR):
+        expect(verify.run(story.world(role), RELEASE))
     story.crash_at("copy")
     story.crash_at("place")
     expect(run_rebuild(story.world(RM)))
@@ -169,7 +197,18 @@ def tell(folder: Path) -> Story:
     # A late file.
     story.upload("linux", folder / "two", [tgz, f"{tgz}.spdx.json"], commit=OTHER_COMMIT, complete=True)
     expect(story.promote())
-    assert set(story.site.public()) == {TGZ, PKG, SPDX}
+    assert set(story.site.public()) == {TGZ, PKG, SPDX, *SIGSTORE}
+
+    # A late signature, after the builder's copy of what it signs has expired, and a sidecar repaired.
+    story.site.s3.staging.expire(f"linux/{RELEASE}/")
+    asc, spdx = folder / Path(ASC).name, folder / Path(SPDX).name
+    asc.write_bytes(sign_openpgp(KEY, f"two {tgz}".encode()))
+    expect(sidecars.run_attach(story.world(RM), RELEASE, str(asc)))
+    expect(story.promote())
+    spdx.write_text(an_sbom("repaired"))
+    expect(sidecars.run_amend(story.world(RM), RELEASE, str(spdx), "it named another licence"))
+    assert set(story.site.public()) == {TGZ, PKG, SPDX, ASC, *SIGSTORE}
+    assert set(story.site.public_records()) == {f"{RELEASE}/{number}" for number in range(1, 5)}
 
     # Another release, staged by other tools (no digest of the whole file), after the loss of the store, and
     # with an edge that does not forget.
@@ -179,6 +218,7 @@ def tell(folder: Path) -> Story:
     stored = story.site.s3.staging.current(f"linux/{LATER}/{key}")
     assert stored
     story.site.s3.staging.store(stored.key, stored.data, whole=False)
+    expect(sign.run(story.world(RM), (LATER,)))
     story.site.s3.gate.set({})
     expect(story.promote(LATER), Exit.REFUSED)
     expect(run_rebuild(story.world(RM)))

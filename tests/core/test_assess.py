@@ -36,12 +36,16 @@ from tests.support.builders import (
 SETUP = {EXE: "setup", SBOM: "sbom"}
 BOTH = {TGZ: "tool", **SETUP}
 ALL = {**BOTH, SIG: "sig"}
+LATE = {TGZ: "tool", SIG: "sig", PDF: "guide"}
 NO_COMMIT = a_profile(head=HEAD.replace("commit = true", "commit = false"))
 ASC = a_profile(ARTIFACTS.replace("sign = true", "sign = true\nsidecars = [{ suffix = '.asc', by = 'rm' }]"))
 PGP = f"{TGZ}.asc"
 OPENPGP = "{ suffix = '.asc', format = 'openpgp' }"
-BY_BUILDER = a_profile(ARTIFACTS.replace("sign = true", f"sign = true\nsidecars = [{OPENPGP}]"))
-BY_RM = a_profile(ARTIFACTS.replace("sign = true", f"sign = true\nsidecars = [{OPENPGP[:-1]}, by = 'rm' }}]"))
+KEYED = HEAD + "[openpgp]\nkeys = 'keys.asc'\n"
+BY_BUILDER = a_profile(ARTIFACTS.replace("sign = true", f"sign = true\nsidecars = [{OPENPGP}]"), KEYED)
+BY_RM = a_profile(
+    ARTIFACTS.replace("sign = true", f"sign = true\nsidecars = [{OPENPGP[:-1]}, by = 'rm' }}]"), KEYED
+)
 CHECKED_SBOM = a_profile(ARTIFACTS.replace('".sbom"', '".sbom", format = "spdx"'))
 SIGNED_HAND_OVER = a_profile(
     head=HEAD.replace(
@@ -188,7 +192,9 @@ def test_a_role_of_which_everything_is_public_needs_no_hand_over_any_more() -> N
 
     assert refuse(expired, public=ALL) == []
     assert refuse(unlisted, public=ALL) == []
-    assert deliver(expired, public=ALL) == []
+    # The release manager's copies do not expire; who plans leaves out what is public.
+    assert deliver(expired, public=ALL) == [SIG]
+    assert deliver(replace(expired, rm={}), public=ALL) == []
 
 
 def test_a_role_without_a_hand_over_is_missing_and_delivers_nothing() -> None:
@@ -637,7 +643,42 @@ def test_an_artifact_to_be_signed_is_refused_for_good_until_its_signature_is_sta
     assert refusal.rule not in WAIVABLE
     assert assess(a_candidate(rm={})).roles[RM].standing == {SIG: Standing.MISSING}
     assert refuse(a_candidate(rm={SIG: "sig"})) == []
-    assert refuse(a_candidate(rm={}), public={SIG: "sig"}) == []
+    assert refuse(a_candidate(rm={}), public={TGZ: "tool", SIG: "sig"}) == []
+
+
+def test_a_signature_that_is_public_without_its_artifact_proves_nothing() -> None:
+    missing = assess(a_candidate(rm={}), public={SIG: "sig"})
+    bad = a_candidate(checked={SIG: BAD})
+
+    assert [(r.rule, r.subject) for r in missing.all_refusals()] == [("signature", SIG)]
+    assert refuse(a_candidate(), public={SIG: "sig"}) == []
+    assert refuse(bad, public={SIG: "sig"}) == [("signature", SIG)]
+    assert refuse(bad, public={TGZ: "tool", SIG: "sig"}) == []
+    assert refuse(replace(bad, checked={}), public={SIG: "sig"}) == [("signature", SIG)]
+
+
+def test_a_builders_bundle_is_judged_beside_a_public_one_without_its_artifact() -> None:
+    bad = replace(a_builders(), checked={SIG: BAD})
+
+    assert refuse(a_builders(), public={SIG: "sig"}) == []
+    assert refuse(bad, public={SIG: "sig"}) == [("signature", SIG)]
+    assert refuse(bad, public={TGZ: "tool", SIG: "sig"}) == []
+
+
+def test_an_openpgp_signature_that_is_public_without_its_artifact_is_still_owed() -> None:
+    assert refuse(a_candidate(), public={PGP: "pgp"}, profile=BY_BUILDER) == [("signature", PGP)]
+    assert refuse(a_candidate(), public={TGZ: "tool", PGP: "pgp"}, profile=BY_BUILDER) == []
+    assert refuse(a_candidate(), public={PGP: "pgp"}, profile=BY_RM) == [("signature", PGP)]
+    assert refuse(a_candidate(), public={TGZ: "tool", PGP: "pgp"}, profile=BY_RM) == []
+
+
+def test_an_sbom_that_is_public_without_its_artifact_is_there_but_a_staged_one_is_judged() -> None:
+    windows = handed_over("windows", {EXE: "setup"})
+    bad = a_candidate(checked={SBOM: BAD})
+
+    assert refuse(a_candidate(windows=windows), public={SBOM: "sbom"}, profile=CHECKED_SBOM) == []
+    assert refuse(bad, public={SBOM: "sbom"}, profile=CHECKED_SBOM) == [("sbom", SBOM)]
+    assert refuse(bad, public=SETUP, profile=CHECKED_SBOM) == []
 
 
 def test_every_artifact_to_be_signed_needs_a_signature_of_its_own() -> None:
@@ -786,15 +827,31 @@ def test_a_builders_bundle_that_comes_late_is_the_builders_to_hand_over() -> Non
 def test_a_bundle_by_the_builder_and_by_the_release_manager_are_one_too_many() -> None:
     candidate = a_builders(rm={SIG: "sig"})
 
-    assert refuse_one(candidate) == Refusal(
-        "extra",
+    refusal = refuse_one(candidate)
+
+    assert refusal == Refusal(
+        "signature",
         SIG,
         f"_rm/1.2.0/{SIG} and source/1.2.0/{SIG}",
         "one of them",
         "source removes its own and hands over again, or ops removes the other",
     )
+    assert refusal.rule not in WAIVABLE
     assert refuse(a_builders()) == []
     assert refuse(a_candidate(rm={SIG: "sig"})) == []
+
+
+def test_a_builders_bundle_and_its_amended_copy_are_in_nobodys_way_once_public() -> None:
+    amended = replace(
+        a_builders(rm={SIG: "repaired"}), amended={SIG: frozenset({of_bytes(b"sig")})}, checked={}
+    )
+    late = replace(amended, roles={**amended.roles, "source": handed_over("source", LATE)})
+    public = {**ALL, SIG: "repaired"}
+
+    assert refuse(amended, public=public) == []
+    assert refuse(late, public=public) == []
+    assert refuse(replace(late, amended={}), public=public) == [("public", SIG)]
+    assert refuse(replace(late, amended={})) == [("signature", SIG), ("signature", SIG), ("signature", SIG)]
 
 
 def test_a_builders_bundle_without_its_artifact_is_extra() -> None:

@@ -10,6 +10,7 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from publisher.core.assess import assess_release
+from publisher.core.contents import list_contents
 from publisher.core.decide import (
     Decision,
     NothingToDo,
@@ -20,8 +21,8 @@ from publisher.core.decide import (
 )
 from publisher.core.digests import of_bytes
 from publisher.core.identity import Signed
-from publisher.core.plan import Look, Plan, PlannedFile
-from publisher.core.profile import RM, Need, Profile, PublicRecord, Row
+from publisher.core.plan import Extras, Look, Plan, PlannedFile
+from publisher.core.profile import RM, Need, Profile, PublicRecord, Row, Signal
 from publisher.core.refusals import WAIVABLE, Refusal, apply_waivers
 from publisher.core.snapshot import ReleaseSnapshot, RoleStaging, Snapshot, Unfinished
 from publisher.core.sums import parse_sums
@@ -44,6 +45,7 @@ from tests.support.builders import (
     a_file,
     a_plan,
     a_profile,
+    a_release,
     a_snapshot,
     a_state,
     a_stored,
@@ -219,7 +221,7 @@ def test_a_late_file_that_differs_from_the_public_one_is_refused_for_good() -> N
 
 
 def test_a_release_of_which_everything_is_public_has_nothing_to_do() -> None:
-    assert promote(a_snapshot(a_candidate(), public=ALL)) == NothingToDo(3)
+    assert promote(a_snapshot(a_candidate(), public=ALL)) == NothingToDo(4)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,7 @@ def test_an_extra_file_keeps_a_promoted_release_from_being_settled() -> None:
     late = a_candidate(numbers=(1,), source=staged("source", {"x": "x"}))
 
     assert refuse(a_snapshot(late, public=ALL)) == [("extra", "x")]
-    assert promote(a_snapshot(late, public=ALL), "extra:x") == NothingToDo(2)
+    assert promote(a_snapshot(late, public=ALL), "extra:x") == NothingToDo(3)
 
 
 def test_a_release_of_which_nothing_gets_public_has_no_part_in_the_plan() -> None:
@@ -375,8 +377,8 @@ def test_a_bundle_of_the_builders_is_published_from_its_prefix() -> None:
 def test_two_bundles_of_one_artifact_are_never_both_published() -> None:
     world = a_snapshot(a_candidate(source=SELF_SIGNED))
 
-    assert ("extra", SIG) in refuse(world)
-    assert refuse(world, f"extra:{SIG}") == [("key", SIG)]
+    assert refuse(world) == [("signature", SIG)]
+    assert refuse(world, "extra:*", f"signature:{SIG}")[0] == ("signature", SIG)
 
 
 def test_a_waiver_of_nothing_is_refused() -> None:
@@ -545,6 +547,106 @@ def test_a_key_that_a_version_makes_unfit_for_a_url_is_refused() -> None:
     assert refuse_key(world, profile) == Refusal(
         "key", key, "it has 493 bytes, 480 are allowed", "a key that may be public", RENAME
     )
+
+
+NESTED = a_profile(head=HEAD + '[record]\nkey = "{release}/records/{release}/{number}.json"\n')
+
+
+def test_a_record_whose_key_a_version_makes_unfit_for_a_url_is_refused() -> None:
+    name = "1.2." + "0" * 240
+    world = a_snapshot(a_candidate(name))
+
+    assert refuse_key(world, NESTED) == Refusal(
+        "key",
+        f"{name}/records/{name}/1.json",
+        "it has 504 bytes, 480 are allowed",
+        "a key that may be public",
+        RENAME,
+    )
+    assert isinstance(promote(world), Decision)
+    assert isinstance(promote(a_snapshot(a_candidate()), profile=NESTED), Decision)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("1.2.0/RECORDS/1.2.0/1.JSON", "they differ only in the case of letters"),
+        ("1.2.0/records", "one is a folder of the other"),
+        ("1.2.0/records/1.2.0/1.json/x", "one is a folder of the other"),
+    ],
+)
+def test_a_record_that_cannot_stand_beside_a_public_file_is_refused(name: str, why: str) -> None:
+    refusal = refuse_key(a_snapshot(a_candidate(), names=[name]), NESTED)
+
+    assert (refusal.rule, refusal.subject) == ("key", "1.2.0/records/1.2.0/1.json")
+    assert refusal.found == f"{name}: {why}"
+    assert keys_of(decide(a_snapshot(a_candidate(), names=["1.2.0/other"]), profile=NESTED))
+    assert keys_of(decide(a_snapshot(a_candidate(), names=[name])))
+
+
+def test_a_record_that_cannot_stand_beside_a_file_of_its_own_release_is_refused() -> None:
+    artifacts = ARTIFACTS.replace("{release}/guide.pdf", "{release}/Record-1.json")
+    clash = a_profile(artifacts, RECORDED_HEAD)
+    source = handed_over("source", {TGZ: "tool", "1.2.0/Record-1.json": "guide"})
+    world = a_snapshot(a_candidate(source=source, profile=clash))
+
+    assert refuse(world, profile=clash) == [("key", "1.2.0/Record-1.json"), ("key", "1.2.0/record-1.json")]
+    assert keys_of(decide(a_snapshot(a_candidate(profile=clash)), profile=clash))
+
+
+# --- What else is asked for ------------------------------------------------------------------------------
+
+LISTED = a_profile(
+    head=HEAD
+    + """
+[listing]
+release_name = "Tool {release}"
+release_slug = "tool-{release}"
+systems = { windows = "Windows" }
+
+[[outside]]
+name = "tag"
+url = "https://git.example.org/v{release}"
+
+[[outside]]
+name = "docs"
+url = "https://docs.example.org/{release}/"
+kinds = "final"
+"""
+)
+
+
+def test_a_plan_says_what_a_release_may_contain_how_it_is_listed_and_what_has_to_be_there_first() -> None:
+    beta = a_candidate("1.2.0b1", source=handed_over("source", {"1.2.0b1/tool.tgz": "tool"}), profile=LISTED)
+    plan = decide(a_snapshot(a_candidate(profile=LISTED), beta), profile=LISTED).plan
+    tags = [Signal("tag", f"https://git.example.org/v{name}") for name in ("1.2.0", "1.2.0b1")]
+
+    assert [release.contents for release in plan.releases] == [
+        list_contents(LISTED, a_release(name, LISTED)) for name in ("1.2.0", "1.2.0b1")
+    ]
+    assert LISTED.listing is not None
+    assert [release.listing for release in plan.releases] == [LISTED.listing] * 2
+    assert [release.signals for release in plan.releases] == [
+        (tags[0], Signal("docs", "https://docs.example.org/1.2.0/")),
+        (tags[1],),
+    ]
+
+
+def test_a_release_that_is_listed_nowhere_and_waits_for_nothing_says_so() -> None:
+    (release,) = decide(a_snapshot(a_candidate())).plan.releases
+
+    assert (release.listing, release.signals) == (None, ())
+    assert release.contents == list_contents(a_profile(), a_release())
+
+
+@pytest.mark.parametrize("extras", [Extras(), Extras("Enjoy!", create_release=True)])
+def test_a_plan_says_what_its_author_asked_for(extras: Extras) -> None:
+    author = replace(AN_AUTHOR, extras=extras)
+    decision = plan_promotion(a_snapshot(a_candidate()), a_profile(), (), author)
+
+    assert isinstance(decision, Decision)
+    assert decision.plan.extras == extras
+    assert decide(a_snapshot(a_candidate())).plan.extras == Extras()
 
 
 # --- Identities, records ---------------------------------------------------------------------------------

@@ -8,11 +8,25 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from publisher.core.contents import list_contents
 from publisher.core.digests import of_bytes
-from publisher.core.plan import Look, Plan, PlannedFile, PlannedRelease, find_plan
-from publisher.core.profile import Delivery, PublicRecord
+from publisher.core.plan import Extras, Look, Plan, PlannedFile, PlannedRelease, find_plan
+from publisher.core.profile import Delivery, PublicRecord, Signal
 from publisher.core.refusals import Refusal
-from tests.support.builders import BINARY, COMMIT, EXE, NOON, RELEASE, SIGNER, TGZ, a_file, a_plan, a_waiver
+from tests.support.builders import (
+    BINARY,
+    COMMIT,
+    EXE,
+    NOON,
+    RELEASE,
+    SIGNER,
+    TGZ,
+    a_file,
+    a_plan,
+    a_profile,
+    a_release,
+    a_waiver,
+)
 
 FILES = st.lists(
     st.builds(a_file, st.sampled_from(["a", "b", "c", "d"]), st.text(max_size=3)),
@@ -137,8 +151,25 @@ def test_an_earlier_plan_by_somebody_else_can_be_gone_on_with() -> None:
         change_release(lambda release: replace(release, identities=(SIGNER,))),
         change_release(lambda release: replace(release, recorders=(SIGNER,))),
         change_release(lambda release: replace(release, record=PublicRecord("1.2.0/record-1", BINARY))),
+        change_release(lambda release: replace(release, contents=list_contents(a_profile(), a_release()))),
+        change_release(lambda release: replace(release, signals=(Signal("tag", "https://x.org/1.2.0"),))),
+        replace(PLAN, extras=Extras(prose="Enjoy!")),
+        replace(PLAN, extras=Extras(create_release=True)),
     ],
-    ids=["files", "looks", "profile", "content type", "number", "identities", "recorders", "record"],
+    ids=[
+        "files",
+        "looks",
+        "profile",
+        "content type",
+        "number",
+        "identities",
+        "recorders",
+        "record",
+        "contents",
+        "signals",
+        "prose",
+        "release row",
+    ],
 )
 def test_an_earlier_plan_that_would_do_anything_else_is_not_gone_on_with(earlier: Plan) -> None:
     assert not PLAN.continues(earlier)

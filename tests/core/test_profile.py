@@ -22,6 +22,8 @@ from publisher.core.profile import (
     RowRule,
     Series,
     SidecarRule,
+    Signal,
+    SignalRule,
     placeholders,
 )
 from publisher.core.signing import SIGSTORE, Accepted, Format
@@ -318,6 +320,42 @@ def test_a_record_becomes_public_where_the_profile_says_under_its_number() -> No
         assert replace(a_profile(), record=rule).place_record(release, number) == PublicRecord(
             f"tool/1.2.0/1.2.0b3-record-{number}.json", GZIP
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "signals"),
+    [
+        ("1.2.0b3", (Signal("tag", "https://git.example.org/v1.2.0b3"),)),
+        (
+            "1.2.0",
+            (
+                Signal("tag", "https://git.example.org/v1.2.0"),
+                Signal("docs", "https://docs.example.org/1.2/1.2.0/"),
+            ),
+        ),
+        (
+            "1.1.7",
+            (
+                Signal("tag", "https://git.example.org/v1.1.7"),
+                Signal("docs", "https://docs.example.org/1.1/1.1.7/"),
+            ),
+        ),
+    ],
+    ids=["of all kinds alone", "of its kind too", "of another kind too"],
+)
+def test_signals_are_those_of_all_kinds_and_of_the_releases_own(
+    name: str, signals: tuple[Signal, ...]
+) -> None:
+    rules = (
+        SignalRule("tag", "https://git.example.org/v{release}", None),
+        SignalRule("docs", "https://docs.example.org/{series}/{base}/", frozenset({"final", "security"})),
+        SignalRule("nobody's", "https://nobody.example.org/", frozenset()),
+    )
+    release = a_profile().parse_release(name)
+
+    assert release is not None
+    assert replace(a_profile(), signals=rules).list_signals(release) == signals
+    assert a_profile().list_signals(release) == ()
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_builder_reads_its_own_a_tester_what_it_may_and_the_release_manager_al
         ((TGZ, "setup.exe"), Selection(("source", "windows"), frozenset(), (TGZ, "setup.exe"))),
         (("windows", TGZ, "windows"), Selection(("source", "windows"), frozenset({"windows"}), (TGZ,))),
         (("stray.bin",), Selection(ALL, frozenset(), ("stray.bin",))),
-        (("tool.tgz.sig",), Selection((RM,), frozenset(), ("tool.tgz.sig",))),
+        (("tool.tgz.sig",), Selection(("source", RM), frozenset(), ("tool.tgz.sig",))),
     ],
 )
 def test_names_say_whose_files_to_look_at(names: tuple[str, ...], selection: Selection) -> None:
@@ -110,6 +110,23 @@ def test_what_is_expected_and_not_staged_is_missing(name: str, who: str, cure: s
 )
 def test_what_nobody_has_is_unknown_with_what_was_perhaps_meant(name: str, close: str | None) -> None:
     assert picked({"source": [TGZ, PDF]}, name).unknown == (Unknown(name, close),)
+
+
+def test_a_builder_may_name_its_own_bundle_and_a_tester_that_of_a_role_it_reads() -> None:
+    windows = chosen("tool.tgz.sig", readable=("windows",))
+
+    for readable in (("source",), ("source", "windows")):
+        assert chosen("tool.tgz.sig", readable=readable) == Selection(
+            ("source",), frozenset(), ("tool.tgz.sig",)
+        )
+    assert isinstance(windows, tuple)
+    assert [(r.rule, r.found) for r in windows] == [("role", "a file of the release manager, source")]
+
+
+def test_a_bundle_is_found_whoever_has_staged_it() -> None:
+    assert picked({"source": [TGZ, SIG]}, "tool.tgz.sig").keys == (("source", SIG),)
+    assert picked({"source": [TGZ], RM: [SIG]}, "tool.tgz.sig").keys == ((RM, SIG),)
+    assert picked({"source": [SIG], RM: [SIG]}, "tool.tgz.sig").refusals[0].rule == "key"
 
 
 def test_the_release_managers_file_is_waited_for_with_the_whole_release() -> None:

@@ -49,6 +49,10 @@ DETACHED = a_profile(
 )
 PDF_TOO = a_profile(ARTIFACTS.replace('optional = "final"', 'optional = "final"\nsign = true'))
 SELF_SIGNED = handed_over("source", {TGZ: "tool", SIG: "sig"})
+# The bundle by the builder, the rest by the release manager.
+THREE_BY_TWO = a_candidate(
+    source=SELF_SIGNED, rm={RAW: "raw", CRT: "crt"}, checked={SIG: GOOD, RAW: GOOD, CRT: GOOD}
+)
 EVE = Identity("eve@example.org", SIGNER.issuer)
 
 
@@ -64,10 +68,16 @@ def nobody_signs(profile: Profile, release: Release, *, signed_records: bool = F
     return list(refuse_nobody(profile, release, signed_records=signed_records))
 
 
-def to_sign(data: str = "tool", *, bundled: bool = False) -> SigningPlan:
+def to_sign(data: str = "tool") -> SigningPlan:
     """Expect a plan to sign the archive, of these bytes, and nothing else."""
-    digest = of_bytes(data.encode())
-    return SigningPlan((ToSign(TGZ, digest, {Format.BUNDLE: SIG}, bundled=bundled),), (), ())
+    return SigningPlan((ToSign(TGZ, of_bytes(data.encode()), {Format.BUNDLE: SIG}),), (), ())
+
+
+def complete(candidate: ReleaseSnapshot, public: Mapping[str, str] | None = None) -> tuple[str | None, bool]:
+    """Plan the one archive where signing makes three files, and say which bundle the others come from."""
+    (item,) = plan(candidate, public, profile=DETACHED).todo
+    assert (item.artifact, item.digest) == (TGZ, TOOL)
+    return item.bundle, item.is_public
 
 
 # --- What is signed --------------------------------------------------------------------------------------
@@ -177,9 +187,36 @@ def test_a_public_artifact_may_be_signed_late(source: RoleStaging | None) -> Non
     assert plan(candidate, public={TGZ: "tool"}) == to_sign()
 
 
-@pytest.mark.parametrize("checked", [{SIG: GOOD}, {SIG: BAD}, {}], ids=["good", "bad", "not checked"])
-def test_a_bundle_that_a_builder_delivered_is_never_replaced(checked: Mapping[str, Checked]) -> None:
-    assert plan(replace(a_candidate(source=SELF_SIGNED, rm={}), checked=checked)) == SIGNED
+def test_a_good_bundle_that_a_builder_delivered_is_enough() -> None:
+    assert plan(a_candidate(source=SELF_SIGNED, rm={})) == SIGNED
+
+
+@pytest.mark.parametrize("checked", [{SIG: BAD}, {}], ids=["bad", "not checked"])
+def test_a_builders_bundle_that_is_not_known_to_be_good_is_waited_for_and_never_replaced(
+    checked: Mapping[str, Checked],
+) -> None:
+    candidate = replace(a_candidate(source=SELF_SIGNED, rm={}), checked=checked)
+
+    assert plan(candidate) == WAITING
+    assert plan(candidate, profile=DETACHED) == WAITING
+
+
+def test_a_builders_bad_bundle_is_no_matter_once_a_good_one_is_public() -> None:
+    candidate = a_candidate(source=SELF_SIGNED, rm={}, checked={SIG: BAD})
+
+    assert plan(candidate, {TGZ: "tool", SIG: "other"}) == SIGNED
+    assert plan(candidate, {TGZ: "tool"}) == WAITING
+
+
+def test_a_bundle_that_is_public_without_its_artifact_proves_nothing() -> None:
+    candidate = replace(a_candidate(rm={}), checked={})
+
+    assert plan(candidate, {SIG: "sig"}) == to_sign()
+    assert plan(candidate, {TGZ: "tool", SIG: "sig"}) == SIGNED
+
+
+def test_a_builders_good_bundle_is_enough_beside_a_public_one_without_its_artifact() -> None:
+    assert plan(a_candidate(source=SELF_SIGNED, rm={}), {SIG: "sig"}) == SIGNED
 
 
 # --- Detached signatures and certificates ----------------------------------------------------------------
@@ -193,7 +230,7 @@ def test_all_that_signing_makes_of_an_artifact_is_named_the_bundle_first() -> No
         (Format.SIGNATURE, RAW),
         (Format.CERTIFICATE, CRT),
     ]
-    assert not item.bundled
+    assert (item.bundle, item.is_public) == (None, False)
 
 
 def test_an_artifact_is_signed_once_all_of_its_sidecars_are_good() -> None:
@@ -215,9 +252,42 @@ def test_an_artifact_is_signed_once_all_of_its_sidecars_are_good() -> None:
 def test_a_good_bundle_is_kept_and_only_completed(
     rm: Mapping[str, str], checked: Mapping[str, Checked]
 ) -> None:
-    (item,) = plan(replace(a_candidate(rm=rm), checked=checked), profile=DETACHED).todo
+    candidate = replace(a_candidate(rm=rm), checked=checked)
 
-    assert (item.artifact, item.digest, item.bundled) == (TGZ, TOOL, True)
+    assert complete(candidate) == (f"_rm/1.2.0/{SIG}", False)
+
+
+def test_a_builders_good_bundle_is_completed_by_the_release_manager() -> None:
+    candidate = a_candidate(source=SELF_SIGNED, rm={})
+
+    assert complete(candidate) == (f"source/1.2.0/{SIG}", False)
+    assert plan(a_candidate(source=SELF_SIGNED, rm={RAW: "raw", CRT: "crt"}), profile=DETACHED).todo != ()
+    assert plan(THREE_BY_TWO, profile=DETACHED) == SIGNED
+
+
+@pytest.mark.parametrize("source", [None, RoleStaging({}), SELF_SIGNED], ids=["staged", "expired", "signed"])
+def test_a_public_bundle_is_completed_from_where_it_is(source: RoleStaging | None) -> None:
+    candidate = replace(a_candidate(source=source, rm={}), checked={})
+    public = {TGZ: "tool", SIG: "sig"}
+
+    assert complete(candidate, public) == (SIG, True)
+    assert complete(candidate, {**public, RAW: "raw"}) == (SIG, True)
+    assert plan(candidate, {**public, RAW: "raw", CRT: "crt"}, profile=DETACHED) == SIGNED
+
+
+def test_what_is_public_and_what_is_staged_and_good_are_enough_together() -> None:
+    candidate = replace(a_candidate(rm={CRT: "crt"}), checked={CRT: GOOD})
+    unchecked = replace(candidate, checked={})
+    public = {TGZ: "tool", SIG: "sig", RAW: "raw"}
+
+    assert plan(candidate, public, profile=DETACHED) == SIGNED
+    assert complete(unchecked, public) == (SIG, True)
+
+
+def test_the_release_managers_bundle_is_completed_before_the_builders() -> None:
+    candidate = a_candidate(source=SELF_SIGNED, rm={SIG: "sig"})
+
+    assert complete(candidate) == (f"_rm/1.2.0/{SIG}", False)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +296,7 @@ def test_a_good_bundle_is_kept_and_only_completed(
         ({RAW: "raw", CRT: "crt"}, {RAW: GOOD, CRT: GOOD}),
         (THREE, {SIG: BAD, RAW: GOOD, CRT: GOOD}),
         (THREE, {RAW: GOOD, CRT: GOOD}),
-        # Nothing of the release manager's is staged, whatever was checked.
+        # Nothing is staged, whatever was checked.
         ({}, {SIG: GOOD, RAW: GOOD, CRT: GOOD}),
     ],
     ids=["no bundle", "bad bundle", "bundle not checked", "nothing staged"],
@@ -234,9 +304,7 @@ def test_a_good_bundle_is_kept_and_only_completed(
 def test_without_a_good_bundle_all_is_made_anew(
     rm: Mapping[str, str], checked: Mapping[str, Checked]
 ) -> None:
-    (item,) = plan(replace(a_candidate(rm=rm), checked=checked), profile=DETACHED).todo
-
-    assert (item.artifact, item.digest, item.bundled) == (TGZ, TOOL, False)
+    assert complete(replace(a_candidate(rm=rm), checked=checked)) == (None, False)
 
 
 # --- As whom ---------------------------------------------------------------------------------------------

@@ -53,6 +53,14 @@ def test_openpgp_keys_count_for_their_series_alone(series: str | None, keys: set
     assert Accepted(keys={"1.1": frozenset({"A" * 40})}).find_keys(series) == keys
 
 
+def test_openpgp_keys_for_everything_count_in_a_project_without_series_alone() -> None:
+    accepted = Accepted(all_keys=frozenset({"A" * 40}), keys={"1.1": frozenset({"B" * 40})})
+
+    assert accepted.find_keys(None) == {"A" * 40}
+    assert accepted.find_keys("1.1") == {"B" * 40}
+    assert accepted.find_keys("1.2") == set()
+
+
 def test_who_may_sign_is_said_with_the_issuer() -> None:
     assert describe((ANN,)) == "ann@example.org (https://accounts.example.org)"
     assert describe((ANN, BOB)) == f"{ANN} or {BOB}"

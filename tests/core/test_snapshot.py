@@ -12,6 +12,19 @@ LIVE = Unfinished(a_plan(a_file(TGZ, "tool")), live=True)
 PLANNED = Unfinished(a_plan(a_file(EXE, "setup"), name="p2"), live=False)
 
 
+@pytest.mark.parametrize(
+    ("role", "key", "there"),
+    [("windows", EXE, True), ("windows", TGZ, False), ("source", EXE, False), ("macos", EXE, False)],
+    ids=["its own", "another's", "not its own", "a role that the snapshot does not know"],
+)
+def test_a_role_has_staged_what_lies_under_its_own_prefix(role: str, key: str, there: bool) -> None:
+    assert a_candidate().has_staged(role, key) is there
+
+
+def test_records_have_to_be_signed_unless_somebody_says_otherwise() -> None:
+    assert a_snapshot().signed_records
+
+
 def test_the_files_of_a_live_promotion_count_as_public() -> None:
     snapshot = a_snapshot(public={"a": "A"}, unfinished=(LIVE,))
 

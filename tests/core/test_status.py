@@ -93,6 +93,13 @@ def test_a_settled_release_is_done_whatever_is_held_by_now() -> None:
     assert (status.stage, status.promotions, status.refusals) == (Stage.DONE, 2, ())
 
 
+@pytest.mark.parametrize(("amendments", "promotions"), [(0, 3), (1, 2), (2, 1)])
+def test_an_amendment_is_no_promotion(amendments: int, promotions: int) -> None:
+    candidate = replace(a_candidate(numbers=(1, 2, 3)), amendments=amendments)
+
+    assert report(a_snapshot(candidate, public=PUBLIC)).promotions == promotions
+
+
 def test_late_files_make_a_release_ready_again() -> None:
     status = report(a_snapshot(a_candidate(numbers=(1,), rm={SIG: "signature"}), public=BOTH))
 

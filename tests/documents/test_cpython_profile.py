@@ -2,21 +2,33 @@
 
 import ast
 import re
-from collections.abc import Mapping
-from datetime import date
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
 from publisher.core import keys
+from publisher.core.contents import list_contents
+from publisher.core.digests import of_bytes
 from publisher.core.identity import Identity
-from publisher.core.profile import RM, Delivery, Expected, Need, Profile, Release, Row
+from publisher.core.listing import (
+    FileRow,
+    FoundRelease,
+    ListedFile,
+    ReleaseRow,
+    compute_release,
+    compute_rows,
+)
+from publisher.core.listing_checks import validate_release, validate_rows
+from publisher.core.profile import RM, Delivery, Expected, Need, Profile, Release, Row, Signal
 from publisher.core.signatures import refuse_nobody
 from publisher.core.signing import SIGSTORE, Format
 from publisher.documents.profile import load_profile
 
 ROOT = Path(__file__).parents[2]
 TODAY = date(2026, 11, 30)
+WHEN = datetime(2026, 11, 30, 12, tzinfo=UTC)
 PRE_RELEASES = ("a1", "a2", "a3", "a4", "a5", "a6", "a7", "b1", "b2", "b3")
 LISTING = tuple((ROOT / "tests/data/cpython-3.14.0-ftp-names.txt").read_text().splitlines())
 SAMPLE = tuple(
@@ -310,6 +322,115 @@ def test_a_release_has_one_button_for_each_system_and_no_slug_twice(profile: Pro
 
     assert sorted(row.os for row in rows if row.button) == sorted(systems)
     assert len({row.slug for row in rows}) == len(rows)
+
+
+# --- The release database of the site ---
+
+
+def list_release(profile: Profile, name: str, others: Iterable[FoundRelease] = ()) -> ReleaseRow:
+    assert profile.listing is not None
+    return compute_release(parse(profile, name), profile.listing, others, WHEN)
+
+
+def list_rows(profile: Profile, name: str) -> tuple[FileRow, ...]:
+    """Compute the rows of a release of which everything that it may have is public."""
+    assert profile.listing is not None
+    contents = list_contents(profile, parse(profile, name))
+    files = [
+        ListedFile(key, of_bytes(key.encode()), number, row)
+        for number, (key, row) in enumerate(contents.rows.items(), start=1)
+    ]
+    public = {entry.key for entry in contents.entries}
+    return compute_rows(files, public, contents.url, profile.listing)
+
+
+WHATS_NEW = "https://docs.python.org/3.14/whatsnew/3.14.html"
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "slug", "pre", "notes"),
+    [
+        ("3.14.0b3", "Python 3.14.0b3", "python-3140b3", True, WHATS_NEW),
+        ("3.14.0a1", "Python 3.14.0a1", "python-3140a1", True, WHATS_NEW),
+        ("3.14.0rc2", "Python 3.14.0rc2", "python-3140rc2", True, WHATS_NEW),
+        (
+            "3.14.10",
+            "Python 3.14.10",
+            "python-31410",
+            False,
+            "https://docs.python.org/release/3.14.10/whatsnew/changelog.html",
+        ),
+        (
+            "3.12.13",
+            "Python 3.12.13",
+            "python-31213",
+            False,
+            "https://docs.python.org/release/3.12.13/whatsnew/changelog.html",
+        ),
+    ],
+)
+def test_a_release_has_the_name_and_the_slug_that_the_site_gives_it(
+    profile: Profile, name: str, title: str, slug: str, pre: bool, notes: str
+) -> None:
+    row = list_release(profile, name)
+
+    assert (row.name, row.slug, row.version, row.pre_release) == (title, slug, 3, pre)
+    assert row.release_notes_url == notes
+    assert (row.is_published, row.is_latest, row.release_date) == (True, not pre, WHEN)
+    assert validate_release(row) == ()
+
+
+def test_every_kind_of_release_is_either_never_the_latest_or_may_be(profile: Profile) -> None:
+    assert profile.listing is not None
+    assert profile.listing.pre_kinds == {"alpha", "beta", "rc"}
+    assert profile.listing.notes.keys() == {kind.name for kind in profile.kinds}
+
+
+def test_a_security_release_is_not_the_latest_beside_a_newer_series(profile: Profile) -> None:
+    newer = FoundRelease(7, list_release(profile, "3.14.2"))
+
+    assert list_release(profile, "3.12.13").is_latest
+    assert not list_release(profile, "3.12.13", [newer]).is_latest
+    assert list_release(profile, "3.15.0", [newer]).is_latest
+
+
+def test_the_third_beta_of_3_14_gets_thirteen_rows_with_their_sidecars(profile: Profile) -> None:
+    rows = {row.url.rpartition("/")[2]: row for row in list_rows(profile, "3.14.0b3")}
+
+    assert profile.listing is not None
+    assert validate_rows(rows.values(), profile.listing) == ()
+    assert len(rows) == 13
+    assert {
+        file: (row.name, row.slug.removeprefix("3140-b3-"), row.os, row.description, row.button)
+        for file, row in rows.items()
+    } == ROWS_OF_B3
+    assert {file for file, row in rows.items() if row.is_source} == {
+        "Python-3.14.0b3.tgz",
+        "Python-3.14.0b3.tar.xz",
+    }
+    assert rows["python-3.14.0b3.exe"].sidecars.keys() == {*SIGNATURES, ".spdx.json"}
+    assert rows["windows-3.14.0b3.json"].sidecars == {}
+    assert all(row.url.startswith("https://www.python.org/ftp/python/3.14.0/") for row in rows.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_row_is_one_that_the_database_takes(profile: Profile, name: str) -> None:
+    rows = list_rows(profile, name)
+
+    assert profile.listing is not None
+    assert validate_rows(rows, profile.listing) == ()
+    assert {row.os for row in rows} <= profile.listing.systems.keys()
+
+
+@pytest.mark.parametrize("name", ["3.14.0b3", "3.15.0rc1", "3.15.0", "3.12.13"])
+def test_a_release_waits_for_its_tag_and_a_final_one_for_its_documentation_too(
+    profile: Profile, name: str
+) -> None:
+    tag = Signal("git tag", f"https://github.com/python/cpython/releases/tag/v{name}")
+    docs = Signal("documentation", f"https://docs.python.org/release/{name}/")
+    final = "b" not in name and "rc" not in name
+
+    assert profile.list_signals(parse(profile, name)) == ((tag, docs) if final else (tag,))
 
 
 # --- Kinds and needs ---

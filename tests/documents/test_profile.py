@@ -7,7 +7,8 @@ import pytest
 
 from publisher.core.digests import of_bytes
 from publisher.core.identity import Identity
-from publisher.core.profile import RM, Delivery, Duty, Expected, Need, Profile, PublicRecord
+from publisher.core.listing_rules import ListingRules
+from publisher.core.profile import RM, Delivery, Duty, Expected, Need, Profile, PublicRecord, SignalRule
 from publisher.core.signing import Format
 from publisher.documents.profile import load_profile, parse_profile
 from publisher.errors import ConfigError, Exit
@@ -82,6 +83,29 @@ key = "tool/{release}/record-{number}.json"
 
 [listing]
 slug = ["{stage}", "{row}"]
+release_name = "Tool {release}"
+release_slug = "tool-{series}-{release}"
+version = 3
+pre_kinds = ["beta"]
+source = "src"
+url_prefix = "https://example.org/"
+
+[listing.systems]
+src = "Source release"
+linux = "Linux"
+
+[listing.notes]
+final = "https://docs.example.org/{release}/"
+beta = "https://docs.example.org/{series}/new/"
+
+[[outside]]
+name = "git tag"
+url = "https://git.example.org/tool/v{release}"
+
+[[outside]]
+name = "documentation"
+url = "http://docs.example.org/{series}/{release}/"
+kinds = ["final", "security"]
 
 [handover]
 commit = true
@@ -190,6 +214,90 @@ def test_artifacts_and_sidecars_are_expected_as_written() -> None:
         ("tool/1.1.0b1/tool-y.tgz.asc", RM, Need.OPTIONAL),
         ("tool/1.1.0b1/tool-y.tgz.sigstore", RM, Need.REQUIRED),
     ]
+
+
+def test_how_releases_are_listed_is_read() -> None:
+    assert a_profile().listing == ListingRules(
+        release_name="Tool {release}",
+        release_slug="tool-{series}-{release}",
+        version=3,
+        pre_kinds=frozenset({"beta"}),
+        notes={
+            "final": "https://docs.example.org/{release}/",
+            "beta": "https://docs.example.org/{series}/new/",
+        },
+        systems={"src": "Source release", "linux": "Linux"},
+        source="src",
+        url_prefix="https://example.org/",
+    )
+
+
+LISTING = '[listing]\nrelease_name = "Tool {release}"\nrelease_slug = "tool-{release}"\n'
+
+
+def test_a_listing_needs_no_more_than_the_name_and_the_slug_of_a_release() -> None:
+    listing = parse_profile((SMALL + LISTING).encode(), "tool.toml").listing
+
+    assert listing == ListingRules(
+        release_name="Tool {release}",
+        release_slug="tool-{release}",
+        version=1,
+        pre_kinds=frozenset(),
+        notes={},
+        systems={},
+        source="source",
+        url_prefix="https://downloads.example.org/",
+    )
+
+
+def test_a_project_without_a_release_database_is_listed_nowhere_whatever_rows_it_has() -> None:
+    row = SMALL + 'row = { name = "Tool", os = "any" }\n'
+
+    assert load_profile(PLAIN).listing is None
+    assert parse_profile(row.encode(), "tool.toml").listing is None
+    assert parse_profile((SMALL + '[listing]\nslug = ["{row}"]\n').encode(), "tool.toml").listing is None
+
+
+def test_a_row_is_of_a_system_that_the_database_has() -> None:
+    row = SMALL + 'row = { name = "Tool", os = "any" }\n'
+    known = parse_profile((row + LISTING + 'systems = { any = "Any" }\n').encode(), "tool.toml")
+
+    assert known.listing is not None
+    assert known.listing.systems == {"any": "Any"}
+    for systems, allowed in (('systems = { all = "All" }\n', "one of all"), ("", "one of none")):
+        with pytest.raises(ConfigError, match=rf"artifact\[0\]\.row\.os: found 'any', expected {allowed}$"):
+            parse_profile((row + LISTING + systems).encode(), "tool.toml")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'release_name = "Tool {release}"\n',
+        'release_slug = "tool-{release}"\n',
+        'systems = { linux = "Linux" }\n',
+    ],
+    ids=["name without slug", "slug without name", "systems alone"],
+)
+def test_half_a_release_database_is_none(table: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_profile((SMALL + "[listing]\n" + table).encode(), "tool.toml")
+    assert str(caught.value) == (
+        "tool.toml: listing: found no release_name or no release_slug, expected both, or no database at all"
+    )
+
+
+def test_what_others_have_to_show_first_is_read() -> None:
+    final = frozenset({"final", "security"})
+    every = a_profile('kinds = ["final", "security"]', 'kinds = "all"')
+    one = a_profile('kinds = ["final", "security"]', 'kinds = "final"')
+
+    assert a_profile().signals == (
+        SignalRule("git tag", "https://git.example.org/tool/v{release}", None),
+        SignalRule("documentation", "http://docs.example.org/{series}/{release}/", final),
+    )
+    assert every.signals[1].kinds == {"beta", "security", "final"}
+    assert one.signals[1].kinds == {"final"}
+    assert load_profile(PLAIN).signals == ()
 
 
 def test_an_artifact_without_needs_is_required_for_every_kind() -> None:
@@ -301,8 +409,38 @@ def test_fingerprints_are_read_as_people_write_them() -> None:
 
     assert profile.keyring == "keys.asc"
     assert profile.accepted.keys == {"1.1": frozenset({"0123456789ABCDEF0123456789ABCDEF01234567"})}
+    assert profile.accepted.all_keys == frozenset()
     assert long.accepted.find_keys("1.2") == frozenset({"AB" * 32})
     assert load_profile(PLAIN).keyring is None
+
+
+PGP = '[openpgp]\nkeys = "keys.asc"\n'
+
+
+def test_a_project_without_series_names_the_keys_that_count_for_everything() -> None:
+    accepted = f'accepted = ["{"0123 4567 " * 5}"]\n'
+    profile = parse_profile((SMALL + PGP + accepted).encode(), "tool.toml")
+    release = profile.parse_release("1.2.3")
+
+    assert release is not None
+    assert profile.accepted.find_keys(release.series) == {"01234567" * 5}
+    assert profile.accepted.keys == {}
+    with pytest.raises(ConfigError, match=r"openpgp\.accepted\[0\]: found 'x', expected a whole fingerprint"):
+        parse_profile((SMALL + PGP + 'accepted = ["x"]\n').encode(), "tool.toml")
+
+
+def test_openpgp_signatures_need_a_file_of_keys() -> None:
+    sidecar = 'sidecars = [{ suffix = ".asc", format = "openpgp" }]\n'
+    plain = 'sidecars = [{ suffix = ".asc" }]\n'
+
+    assert parse_profile((SMALL + sidecar + PGP).encode(), "tool.toml").keyring == "keys.asc"
+    assert parse_profile((SMALL + plain).encode(), "tool.toml").keyring is None
+    with pytest.raises(ConfigError) as caught:
+        parse_profile((SMALL + sidecar).encode(), "tool.toml")
+    assert str(caught.value) == (
+        "tool.toml: artifact[0] ({release}/tool.tgz).sidecars: found format 'openpgp', "
+        "expected [openpgp] with the keys that count"
+    )
 
 
 def test_a_roles_signers_are_read() -> None:
@@ -772,11 +910,131 @@ BAD = {
         "tool.toml: openpgp.keys is missing",
         "",
     ),
-    "a file of keys that none is taken of": (
-        '[openpgp.series]\n"1.1" = ["0123 4567 89ab cdef 0123  4567 89ab cdef 0123 4567"]',
+    "keys for everything beside series": (
+        'keys = "keys.asc"',
+        f'keys = "keys.asc"\naccepted = ["{"0" * 40}"]',
+        "tool.toml: openpgp.accepted: found it beside [series]",
+        "expected fingerprints by series",
+    ),
+    "identities of what is no version": (
+        '"1.2.7" = [{',
+        '"1.2" = [{',
+        "tool.toml: identity.release: found '1.2'",
+        "expected versions as project.version has them",
+    ),
+    "signers of a role that hands nothing over": (
+        'duty = "tests"',
+        'duty = "tests"\nsigners = [{ name = "qa", issuer = "example" }]',
+        "tool.toml: roles.qa.signers: found them for a tester",
+        "expected signers of a role that delivers",
+    ),
+    "a listing of releases without a slug": (
+        'release_slug = "tool-{series}-{release}"',
         "",
-        "tool.toml: openpgp.series is missing",
+        "tool.toml: listing: found no release_name or no release_slug",
+        "expected both, or no database at all",
+    ),
+    "a listing of releases without a name": (
+        'release_name = "Tool {release}"',
         "",
+        "tool.toml: listing: found no release_name or no release_slug",
+        "expected both, or no database at all",
+    ),
+    "an unknown key of the listing": (
+        "pre_kinds =",
+        "pre_kind =",
+        "tool.toml: listing.pre_kind is not a known key",
+        "expected one of slug, release_name, release_slug, version, pre_kinds, notes, systems, source, url_",
+    ),
+    "an unknown placeholder in the name of a release": (
+        '"Tool {release}"',
+        '"Tool {relase}"',
+        "tool.toml: listing.release_name: found '{relase}'",
+        "expected one of {release}, {series}, {stage}",
+    ),
+    "an unknown placeholder in the slug of a release": (
+        '"tool-{series}-',
+        '"tool-{row}-',
+        "tool.toml: listing.release_slug: found '{row}'",
+        "expected one of {release}, {series}, {stage}",
+    ),
+    "an unknown placeholder in the release notes": (
+        "{series}/new/",
+        "{line}/new/",
+        "tool.toml: listing.notes.beta: found '{line}'",
+        "expected one of {release}, {series}, {stage}",
+    ),
+    "a brace left open in the name of a release": (
+        '"Tool {release}"',
+        '"Tool {release"',
+        "tool.toml: listing.release_name: found 'Tool {release'",
+        "expected '}' before end of string",
+    ),
+    "a kind that is never the latest and unknown": (
+        'pre_kinds = ["beta"]',
+        'pre_kinds = ["bta"]',
+        "tool.toml: listing: found 'bta'",
+        "expected one of beta, final, security",
+    ),
+    "release notes of an unknown kind": (
+        'final = "https://docs',
+        'fnal = "https://docs',
+        "tool.toml: listing: found 'fnal'",
+        "expected one of beta, final, security",
+    ),
+    "all kinds, where each has its own release notes": (
+        'final = "https://docs',
+        'all = "https://docs',
+        "tool.toml: listing: found 'all'",
+        "expected one of beta, final, security",
+    ),
+    "an unknown operating system": (
+        'os = "linux"',
+        'os = "linx"',
+        "tool.toml: artifact[0].row.os: found 'linx'",
+        "expected one of linux, src",
+    ),
+    "a prefix of URLs that is none": (
+        'url_prefix = "https://example.org/"',
+        'url_prefix = "example.org/"',
+        "tool.toml: listing.url_prefix: found 'example.org/'",
+        "expected an http(s) URL that ends with a slash",
+    ),
+    "a signal without its URL": (
+        'url = "https://git.example.org/tool/v{release}"',
+        "",
+        "tool.toml: outside[0].url is missing",
+        "",
+    ),
+    "a signal without a name": (
+        'name = "git tag"',
+        'name = ""',
+        "tool.toml: outside[0].name: found ''",
+        "string should have at least 1 character",
+    ),
+    "an unknown placeholder in a signal": (
+        "tool/v{release}",
+        "tool/v{version}",
+        "tool.toml: outside[0].url: found '{version}'",
+        "expected one of {release}, {series}, {stage}",
+    ),
+    "a signal of an unknown kind": (
+        'kinds = ["final", "security"]',
+        'kinds = ["final", "secure"]',
+        "tool.toml: outside[1].kinds: found 'secure'",
+        "expected one of all, beta, final, security",
+    ),
+    "a signal that is no web page": (
+        '"https://git.example.org/',
+        '"ssh://git.example.org/',
+        "tool.toml: outside[0].url: found 'ssh://git.example.org/tool/v{release}'",
+        "string should match pattern",
+    ),
+    "an unknown key of a signal": (
+        'kinds = ["final", "security"]',
+        'kind = ["final", "security"]',
+        "tool.toml: outside[1].kind is not a known key",
+        "expected one of name, url, kinds; did you mean 'kinds'?",
     ),
     "a record without its number": (
         "record-{number}.json",

@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from publisher.core.announced import Announced
+from publisher.core.contents import list_contents
 from publisher.core.digests import Digest, of_bytes
 from publisher.core.identity import Identity
 from publisher.core.lease import Lease
-from publisher.core.plan import Look, Plan, PlannedFile, PlannedRelease, Version
-from publisher.core.profile import Delivery, PublicRecord, Row
+from publisher.core.listing_rules import ListingRules
+from publisher.core.plan import Extras, Look, Plan, PlannedFile, PlannedRelease, Version
+from publisher.core.profile import Delivery, PublicRecord, Row, Signal
 from publisher.core.promotions import Amendment, Mark, Record, make_records
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import ReleaseState
@@ -29,7 +32,9 @@ from tests.support.builders import (
     TGZ,
     a_file,
     a_plan,
+    a_profile,
     a_refusal,
+    a_release,
     a_state,
     a_waiver,
 )
@@ -50,6 +55,32 @@ A_SIGNED_PLAN = replace(
         ),
     ),
 )
+RULES = ListingRules(
+    release_name="Tool {release}",
+    release_slug="tool-{release}",
+    version=3,
+    pre_kinds=frozenset({"alpha", "beta"}),
+    notes={"final": "https://docs.example.org/{release}/"},
+    systems={"windows": "Windows", "source": "Source"},
+    source="source",
+    url_prefix="https://dl.example.org/",
+)
+A_LISTED_PLAN = replace(
+    A_PLAN,
+    releases=(
+        PlannedRelease(
+            "1.2.0",
+            COMMIT,
+            1,
+            2,
+            contents=list_contents(a_profile(), a_release()),
+            listing=RULES,
+            signals=(Signal("tag", "https://git.example.org/v1.2.0"),),
+        ),
+    ),
+    extras=Extras("Enjoy!\n", create_release=True),
+)
+A_NOTE = Announced(1, ("1.2.0", "1.2.1"), "tool-1.2.0", "https://forum.example.org/t/1", "an ARN", NOON)
 AN_AMENDMENT = Amendment(
     schema=1,
     release="1.2.0",
@@ -74,6 +105,11 @@ DOCUMENTS = [
     *make_records(A_PLAN, "another ARN", NOON, {}),
     A_SIGNED_PLAN,
     *make_records(A_SIGNED_PLAN, "another ARN", NOON, {}),
+    A_LISTED_PLAN,
+    *make_records(A_LISTED_PLAN, "another ARN", NOON, {"listing": "the database is down"}),
+    replace(A_MARK, given_up={"announce": "no forum today"}),
+    A_NOTE,
+    replace(A_NOTE, url=None),
     AN_AMENDMENT,
 ]
 
@@ -167,7 +203,27 @@ WAIVERS = st.lists(st.builds(Waiver, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 REFUSALS = st.lists(st.builds(Refusal, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple)
 IDENTITIES = st.lists(st.builds(Identity, TEXT, TEXT), max_size=2).map(tuple)
 PUBLIC_RECORD = st.builds(PublicRecord, TEXT, DELIVERY) | st.none()
-PLANNED = st.builds(PlannedRelease, TEXT, NAME, NUMBER, NUMBER, IDENTITIES, IDENTITIES, PUBLIC_RECORD)
+TEXTS = st.dictionaries(TEXT, TEXT, max_size=2)
+LISTING = st.builds(
+    ListingRules, TEXT, TEXT, NUMBER, st.frozensets(TEXT, max_size=3), TEXTS, TEXTS, TEXT, TEXT
+)
+CONTENTS = st.sampled_from(["1.2.0", "1.2.0b1", "1.3.0"]).map(
+    lambda name: list_contents(a_profile(), a_release(name))
+)
+SIGNALS = st.lists(st.builds(Signal, TEXT, TEXT), max_size=2).map(tuple)
+PLANNED = st.builds(
+    PlannedRelease,
+    TEXT,
+    NAME,
+    NUMBER,
+    NUMBER,
+    IDENTITIES,
+    IDENTITIES,
+    PUBLIC_RECORD,
+    contents=CONTENTS | st.none(),
+    listing=LISTING | st.none(),
+    signals=SIGNALS,
+)
 RELEASES = st.lists(PLANNED, max_size=2).map(tuple)
 PLAN = st.builds(
     Plan,
@@ -182,6 +238,7 @@ PLAN = st.builds(
     profile_digest=TEXT,
     who=TEXT,
     when=WHEN,
+    extras=st.builds(Extras, NAME, st.booleans()),
 )
 GIVEN_UP = st.dictionaries(TEXT, TEXT, max_size=2)
 STATE = st.builds(

@@ -176,6 +176,14 @@ def test_a_bare_statement_is_given_back_as_it_is(record: Kind) -> None:
     assert not is_signed(statement, "1.json")
 
 
+@ALL
+def test_a_bundle_with_a_null_for_its_envelope_is_not_signed(record: Kind) -> None:
+    data = edited(record, lambda statement: statement.update(dsseEnvelope=None))
+
+    assert not is_signed(data, "1.json")
+    assert is_signed(edited(record, lambda statement: statement.update(dsseEnvelope={})), "1.json")
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -8,12 +8,13 @@ from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import TypeVar
+from urllib.parse import unquote
 
 from publisher.core.digests import Digest
 from publisher.core.gate import BATCH, Change
 from publisher.core.plan import Version
 from publisher.core.profile import Delivery
-from publisher.core.snapshot import Copied, Described
+from publisher.core.snapshot import Copied, Described, Listed
 from publisher.errors import ConflictError, EdgeError, GoneError, StoreError
 from publisher.ports import ReadObject, Seen, Session
 
@@ -31,6 +32,7 @@ class FakeVersion:
     modified: datetime
     delivery: Delivery | None = None
     whole: bool = True
+    metadata: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def etag(self) -> str:
@@ -96,14 +98,26 @@ class FakeBucket:
         self._s3.before("list", prefix)
         return tuple(sorted(key for key in self.versions if key.startswith(prefix) and self.current(key)))
 
+    def list_objects(self, prefix: str) -> tuple[Listed, ...]:
+        self._s3.before("list", prefix)
+        found = ((key, self.current(key)) for key in sorted(self.versions) if key.startswith(prefix))
+        return tuple(Listed(key, len(now.data or b""), now.modified) for key, now in found if now)
+
     def describe(self, key: str) -> Described | None:
         self._s3.before("describe", key)
         found = self.current(key)
         if found is None:
             return None
         version = Version(key, found.version_id, found.etag)
+        delivery = found.delivery or Delivery("", "", "")
         return Described(
-            version, len(found.data or b""), found.modified, found.digest if found.whole else None
+            version,
+            len(found.data or b""),
+            found.modified,
+            found.digest if found.whole else None,
+            delivery.content_type,
+            delivery.cache_control,
+            found.metadata,
         )
 
     def stream(self, source: Version, offset: int) -> Iterator[bytes]:
@@ -284,7 +298,7 @@ class FakeWeb:
         self._gate = gate
 
     def head(self, url: str) -> Seen:
-        key = url.split("/", 3)[3]
+        key = unquote(url.split("/", 3)[3])
         self._s3.before("head", key)
         found = self.find(key)
         if found is None:
@@ -292,13 +306,13 @@ class FakeWeb:
         return Seen(200, len(found.data or b""), found.etag)
 
     def read(self, url: str) -> bytes | None:
-        key = url.split("/", 3)[3]
+        key = unquote(url.split("/", 3)[3])
         self._s3.before("get", key)
         found = self.find(key)
         return found.data if found else None
 
     def compute_digest(self, url: str) -> Digest:
-        key = url.split("/", 3)[3]
+        key = unquote(url.split("/", 3)[3])
         self._s3.before("get", key)
         found = self.find(key)
         if found is None:
@@ -363,6 +377,7 @@ class Silent:
     warnings: list[str] = field(default_factory=list[str])
     done: list[str] = field(default_factory=list[str])
     details: list[str] = field(default_factory=list[str])
+    notes: list[str] = field(default_factory=list[str])
     moved: int = 0
 
     def step(self, name: str, detail: str) -> None:
@@ -380,6 +395,9 @@ class Silent:
 
     def finish(self) -> None:
         return
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)

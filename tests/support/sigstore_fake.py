@@ -33,7 +33,7 @@ class FakeSigstore:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def log_in(self) -> "FakeSigner":
-        self.before("log in", "")
+        self.before("login", "")
         self.logins += 1
         if self.login is None:
             raise LoginError("nobody is logged in")

@@ -40,8 +40,16 @@ reads = ["linux", "mac"]
 [content_types]
 ".tgz" = "application/gzip"
 
+[classes]
+immutable = "public, max-age=31536000, immutable"
+amendable = "public, max-age=300"
+
 [handover]
 commit = true
+
+# Tests of the pages turn them on.
+[pages]
+show = false
 
 [identity]
 accepted = [{ name = "rm@example.org", issuer = "https://accounts.example.org" }]
@@ -83,14 +91,15 @@ keys = "keys.asc"
 bundle = ".sigstore"
 signature = ".sig"
 certificate = ".crt"
+class = "amendable"
 """.encode(),
     )
     .replace(
         b"""sidecars = [{ suffix = ".spdx.json", need = "optional" }]""",
         b"""sign = true
 sidecars = [
-  { suffix = ".spdx.json", format = "spdx", need = "optional" },
-  { suffix = ".asc", format = "openpgp", by = "rm", need = "optional" },
+  { suffix = ".spdx.json", format = "spdx", class = "amendable", need = "optional" },
+  { suffix = ".asc", format = "openpgp", class = "amendable", by = "rm", need = "optional" },
 ]""",
     )
     .replace(
@@ -175,7 +184,7 @@ class Site:
         digests = {
             key.removeprefix(prefix): digest
             for key, digest in self.s3.staging.digests(prefix).items()
-            if not key.endswith(sums.NAME)
+            if not key.removeprefix(prefix).startswith(sums.NAME)
         }
         self.s3.staging.store(prefix + sums.NAME, sums.format_sums(digests))
 
@@ -187,11 +196,13 @@ class Site:
             self.hand_over(role, release, commit)
 
     def public(self) -> dict[str, str]:
-        """Give the digests of what is at public keys, pending copies and records left out."""
+        """Give the digests of what is at public keys; pending copies, records and pages are left out."""
         return {
             key: digest
             for key, digest in self.s3.public.digests().items()
-            if not key.startswith("_pending/") and RECORD not in key
+            if not key.startswith("_pending/")
+            and RECORD not in key
+            and not key.endswith(("index.html", "index.json"))
         }
 
     def public_records(self) -> dict[str, bytes]:

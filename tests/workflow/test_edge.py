@@ -358,7 +358,7 @@ def test_an_invalidation_that_is_never_complete_is_the_edges_fault() -> None:
 
     assert message == f"invalidation {desk.references[0]} is not complete"
     assert len(cdn.asked) == 120
-    assert desk.waited(began) == PATIENCE + 600
+    assert desk.waited(began) == PATIENCE + 595
     assert len(desk.s3.cdn.invalidated) == 1
     assert len(desk.edge.heads) == 2 + PATIENCE
 

@@ -1,10 +1,13 @@
 """Gathering: what a snapshot contains, what it costs, and in which order it is read."""
 
 from publisher.core.digests import of_bytes
+from publisher.core.identity import Identity
 from publisher.core.plan import Look
 from publisher.core.snapshot import Snapshot
+from publisher.outcomes import Promoted, Refused
 from publisher.workflow.gather import find_moved, gather
 from publisher.workflow.releases import parse_releases
+from tests.support.sigstore_fake import RM, FakeSigner
 from tests.support.site import COMMIT, PKG, PROFILE, RELEASE, TGZ, Site
 
 
@@ -181,3 +184,73 @@ def test_what_has_moved_since_the_plan_is_named() -> None:
     moved = find_moved(site.world(), [*looks, Look("new", None), Look("never", None)])
 
     assert moved == ("changed", "gone", "new")
+
+
+# --- Signed hand-overs -----------------------------------------------------------------------------------
+
+CI = Identity("https://ci.example.org/build.yml@refs/heads/main", "https://token.example.org")
+SIGNING_ROLE = PROFILE.replace(
+    b'owner = "CI"\n',
+    f'owner = "CI"\nsigners = [{{ name = "{CI.name}", issuer = "{CI.issuer}" }}]\n'.encode(),
+)
+SUMS = f"linux/{RELEASE}/SHA256SUMS"
+
+
+def a_site_with_a_signing_role() -> Site:
+    site = Site(profile_text=SIGNING_ROLE)
+    site.open()
+    site.stage_all()
+    return site
+
+
+def sign_hand_over(site: Site, signer: Identity = CI) -> None:
+    found = site.s3.staging.current(SUMS)
+    assert found is not None
+    site.s3.staging.store(f"{SUMS}.sigstore", FakeSigner(site.sigstore, signer).sign(found.digest))
+
+
+def refused(site: Site) -> list[tuple[str, str, str]]:
+    outcome = site.promote()
+    assert isinstance(outcome, Refused)
+    return [(refusal.rule, refusal.subject, refusal.found) for refusal in outcome.refusals]
+
+
+def test_a_hand_over_that_its_own_workflow_has_signed_is_promoted_and_the_signature_is_no_file() -> None:
+    site = a_site_with_a_signing_role()
+    sign_hand_over(site)
+
+    assert set(look_at(site).releases[0].roles["linux"].objects) == {TGZ}
+    assert isinstance(site.promote(), Promoted)
+    assert set(site.public()) == {TGZ, PKG}
+
+
+def test_an_upload_key_alone_cannot_hand_over_where_a_signature_is_asked_for() -> None:
+    site = a_site_with_a_signing_role()
+
+    assert refused(site) == [("signature", f"{SUMS}.sigstore", "no SHA256SUMS.sigstore")]
+
+
+def test_a_hand_over_that_somebody_else_has_signed_is_refused() -> None:
+    site = a_site_with_a_signing_role()
+    sign_hand_over(site, RM)
+
+    assert refused(site) == [("signature", f"{SUMS}.sigstore", f"a signature by {RM}")]
+
+
+def test_the_signature_of_another_hand_over_is_refused() -> None:
+    site = a_site_with_a_signing_role()
+    sign_hand_over(site)
+    site.stage_all(b"second")
+
+    ((rule, subject, found),) = refused(site)
+
+    assert (rule, subject) == ("signature", f"{SUMS}.sigstore")
+    assert found.startswith("a bundle of sha256:")
+
+
+def test_a_signature_of_a_hand_over_that_nobody_asks_for_is_in_nobodys_way() -> None:
+    site = a_ready_site()
+    site.s3.staging.store(f"{SUMS}.sigstore", b"whatever")
+
+    assert isinstance(site.promote(), Promoted)
+    assert set(site.public()) == {TGZ, PKG}

@@ -7,7 +7,16 @@ from publisher.core.decide import Decision
 from publisher.core.refusals import Waiver
 from publisher.errors import ConflictError, Exit, LeaseError, PublisherError, StoreError, UnfinishedError
 from publisher.outcomes import Declined, Planned, Promoted, Refused
-from tests.support.site import COMMIT, OTHER_COMMIT, PKG, RELEASE, TGZ, Site, expected_public
+from tests.support.site import (
+    COMMIT,
+    FIRST_RECORD,
+    OTHER_COMMIT,
+    PKG,
+    RELEASE,
+    TGZ,
+    Site,
+    expected_public,
+)
 
 
 class CrashError(BaseException):
@@ -45,8 +54,22 @@ def test_a_promotion_publishes_exactly_the_staged_bytes() -> None:
 
     assert isinstance(outcome, Promoted)
     assert site.public() == expected_public()
-    assert site.observer.steps == ["copy", "gate", "go live", "mark", "place", "look", "settle", "record"]
-    assert len(site.state("/records/1.2.3/1.json")) == 1
+    assert site.observer.steps == [
+        "copy",
+        "gate",
+        "go live",
+        "mark",
+        "place",
+        "look",
+        "pages",
+        "outside",
+        "listing",
+        "announce",
+        "settle",
+        "record",
+    ]
+    assert list(site.stored_records()) == ["1.2.3/1"]
+    assert site.public_records() == site.stored_records()
     delivery = site.s3.public.current(TGZ)
     assert delivery is not None
     assert delivery.delivery is not None
@@ -157,6 +180,7 @@ def test_two_releases_become_public_in_one_promotion() -> None:
     assert site.public() == {**expected_public(), **expected_public(release="1.3.0")}
     assert len(site.state("/promotions/")) == 3
     assert site.state("/records/") == ["_state/records/1.2.3/1.json", "_state/records/1.3.0/1.json"]
+    assert site.public_records() == site.stored_records()
 
 
 def test_a_live_release_cannot_be_respun() -> None:
@@ -305,6 +329,7 @@ def test_a_crash_before_any_request_leaves_all_or_nothing_and_a_rerun_finishes(n
     assert isinstance(site.promote(), Promoted)
     assert site.public() == expected_public()
     assert len(site.state("/records/")) == 1
+    assert site.public_records() == site.stored_records()
     assert len(site.state("/done.json")) == 1
     assert set(site.s3.gate.entries) == {"owner"}
 
@@ -336,6 +361,8 @@ def test_a_failing_request_gives_the_exit_status_that_tells_whether_something_is
     revive(site)
     assert isinstance(site.promote(), Promoted)
     assert site.public() == expected_public()
+    assert site.public_records() == site.stored_records()
+    assert list(site.stored_records()) == ["1.2.3/1"]
 
 
 def find_conditional() -> list[int]:
@@ -358,6 +385,7 @@ def test_a_conditional_write_whose_answer_was_lost_and_retried_counts_as_written
 
     assert isinstance(site.promote(), Promoted)
     assert site.public() == expected_public()
+    assert site.public_records() == site.stored_records()
     assert len(site.state("/promotions/")) == 3
 
 
@@ -474,7 +502,7 @@ def test_a_live_promotion_is_finished_though_staging_cannot_be_read(waivers: tup
     assert len(site.state("/done.json")) == 1
 
 
-@pytest.mark.parametrize("marker", ["live.json", "done.json", "records/1.2.3/1.json"])
+@pytest.mark.parametrize("marker", ["live.json", "done.json", "records/1.2.3/1.json", FIRST_RECORD])
 def test_a_conflict_with_nobody_is_tried_again_and_not_taken_for_written(marker: str) -> None:
     site = a_ready_site()
     refused = 0
@@ -489,7 +517,9 @@ def test_a_conflict_with_nobody_is_tried_again_and_not_taken_for_written(marker:
 
     assert isinstance(site.promote(), Promoted)
     assert refused == 1
-    assert len(site.state(marker)) == 1
+    assert len(site.state("/done.json")) == len(site.state("/live.json")) == 1
+    assert len(site.stored_records()) == 1
+    assert site.public_records() == site.stored_records()
 
 
 def test_a_marker_that_can_never_be_written_is_an_error_and_no_success() -> None:

@@ -17,7 +17,7 @@ from publisher.commands import promote
 from publisher.commands.open import run_respin
 from publisher.core.plan import Plan
 from publisher.core.promotions import Record
-from publisher.documents.state import decode
+from publisher.documents.statement import extract_payload, read_statement
 from publisher.errors import PublisherError
 from publisher.outcomes import Outcome, Promoted
 from tests.support.site import COMMIT, OTHER_COMMIT, RELEASE, Site, expected_public, say_yes
@@ -76,6 +76,7 @@ class Model:
         self.respun = False
         self.seen: dict[str, str] = {}
         self.plans: dict[str, Plan] = {}
+        self.records: dict[str, bytes] = {}
         self.site.s3.before = self._pause
 
     def _pause(self, request: str, key: str) -> None:
@@ -141,6 +142,18 @@ class Model:
         assert len({tuple(sorted((f.key, f.digest) for f in plan.files)) for plan in live}) <= 1, (
             "two are live"
         )
+        self._check_records({plan.id for plan in live})
+
+    def _check_records(self, live: set[str]) -> None:
+        """A record is of a promotion that is live, stays as it is, and is public only as it is stored."""
+        stored = self.site.stored_records()
+        for name, data in self.records.items():
+            assert stored.get(name) == data, f"record {name} was written once and is another now"
+        for name in stored.keys() - self.records.keys():
+            assert read_record(stored[name], name).promotion in live, f"record {name} comes too early"
+        self.records = stored
+        for name, data in self.site.public_records().items():
+            assert data == stored.get(name), f"the public record {name} is not the stored one"
 
     def _read_live(self) -> list[Plan]:
         live = self.site.live()
@@ -161,19 +174,25 @@ class Model:
         if was_live or isinstance(outcome, Promoted):
             assert set(self.site.public()) == set(expected_public())
             assert set(self.site.s3.gate.entries) == {"owner"}
-        self._check_records()
+        self._check_all_recorded()
+        signed = list(self.site.sigstore.signed)
         self.site.s3.writes.clear()
         again = self.site.promote()
         assert type(again) is type(outcome)
         assert self.site.s3.writes == [], "a further run still had something to write"
+        assert self.site.sigstore.signed == signed, "a further run signed something"
 
-    def _check_records(self) -> None:
-        recorded: list[str] = []
-        for key in self.site.state("/records/"):
-            found = self.site.s3.staging.current(key)
-            assert found is not None
-            recorded += [file.key for file in decode(Record, found.data or b"", key).files]
+    def _check_all_recorded(self) -> None:
+        stored = self.site.stored_records()
+        recorded = [file.key for name, data in stored.items() for file in read_record(data, name).files]
         assert sorted(recorded) == sorted(self.seen), "each public key is in exactly one record"
+        assert self.site.public_records() == stored, "a record is stored and not public"
+
+
+def read_record(data: bytes, name: str) -> Record:
+    record = read_statement(extract_payload(data, name), name)
+    assert isinstance(record, Record)
+    return record
 
 
 @contextmanager

@@ -1,19 +1,23 @@
 """The publisher's state: created once or compared and swapped, and never guessed."""
 
+import base64
+import json
 from dataclasses import replace
 
 import pytest
 
 from publisher.core.lease import Lease
 from publisher.core.promotions import Mark, Phase, make_records
+from publisher.documents.statement import write_statement
 from publisher.errors import ConflictError, StoreError
-from publisher.workflow.state import StateStore
+from publisher.workflow.state import StateStore, StoredRecord
 from tests.support.builders import NOON, RELEASE, a_file, a_plan, a_state
 from tests.support.fakes import FakeS3
 
 PLAN = a_plan()
 A_LEASE = Lease(schema=1, token="t", holder="an ARN", purpose="promote", seconds=120)
-(RECORD,) = make_records(PLAN, "an ARN", NOON)
+(RECORD,) = make_records(PLAN, "an ARN", NOON, {})
+STATEMENT = write_statement(RECORD)
 RECORD_KEY = f"_state/records/{RELEASE}/1.json"
 
 
@@ -34,7 +38,7 @@ def test_each_document_has_its_place() -> None:
     state.write_plan(PLAN)
     for phase in (Phase.LIVE, Phase.DONE, Phase.ABANDONED):
         state.mark(phase, a_mark())
-    state.write_record(RECORD)
+    state.write_record(RELEASE, 1, STATEMENT)
 
     assert set(s3.staging.digests()) == {
         "_state/lease.json",
@@ -118,25 +122,56 @@ def test_a_plan_is_written_once_and_the_same_one_again_is_no_conflict() -> None:
     assert s3.staging.digests() == before
 
 
-def test_a_record_is_written_once_and_the_same_promotion_may_say_so_again() -> None:
+def test_a_record_is_written_once_and_whoever_comes_second_is_answered_the_first() -> None:
     state, s3 = a_store()
-    state.write_record(RECORD)
+    first = state.write_record(RELEASE, 1, STATEMENT)
     before = s3.staging.digests()
 
-    state.write_record(replace(RECORD, finisher="another ARN"))
+    second = state.write_record(RELEASE, 1, write_statement(replace(RECORD, finisher="another ARN")))
 
+    assert second == first == StoredRecord(STATEMENT, RECORD)
     assert s3.staging.digests() == before
 
 
-def test_a_record_of_another_promotion_is_an_error_and_stays() -> None:
-    state, s3 = a_store()
-    state.write_record(RECORD)
-    before = s3.staging.digests()
+def test_a_record_is_read_bare_or_out_of_its_bundle_and_given_with_its_bytes() -> None:
+    state, _ = a_store()
+    payload = base64.b64encode(STATEMENT).decode()
+    bundle = json.dumps({"dsseEnvelope": {"payload": payload}}).encode()
+    state.write_record(RELEASE, 1, bundle)
+    state.write_record(RELEASE, 2, STATEMENT)
 
-    with pytest.raises(StoreError, match=f"{RECORD_KEY} is the record of another promotion") as caught:
-        state.write_record(replace(RECORD, promotion="p2"))
-    assert caught.value.next_step
-    assert s3.staging.digests() == before
+    assert state.read_record(RELEASE, 1) == StoredRecord(bundle, RECORD)
+    assert state.read_record(RELEASE, 2) == StoredRecord(STATEMENT, RECORD)
+    assert state.read_record(RELEASE, 3) is None
+
+
+def test_records_are_read_in_the_order_of_their_numbers() -> None:
+    state, _ = a_store()
+    for number in (10, 2):
+        state.write_record(RELEASE, number, write_statement(replace(RECORD, number=number)))
+
+    assert [record.number for record in state.read_records(RELEASE, (10, 2, 3))] == [2, 10]
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"dsseEnvelope": {}}', STATEMENT[:-5]])
+def test_a_record_that_is_none_is_an_error_that_names_it(data: bytes) -> None:
+    state, s3 = a_store()
+    s3.staging.store(RECORD_KEY, data)
+
+    with pytest.raises(StoreError, match=RECORD_KEY):
+        state.read_record(RELEASE, 1)
+
+
+def test_a_record_that_nobody_can_write_or_read_is_an_error() -> None:
+    state, s3 = a_store()
+
+    def refuse(request: str, key: str) -> None:
+        if request == "create":
+            raise ConflictError("409 ConditionalRequestConflict")
+
+    s3.before = refuse
+    with pytest.raises(StoreError, match=f"{RECORD_KEY} could not be created"):
+        state.write_record(RELEASE, 1, STATEMENT)
 
 
 def test_unfinished_is_what_is_neither_done_nor_abandoned() -> None:
