@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from publisher.core.faults import Fault
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
+    AdoptedTree,
     Amended,
     AnnouncedReleases,
     Attached,
+    Audited,
     Declined,
     Drafted,
     Fetched,
@@ -273,6 +276,40 @@ def _write_rebuilt(outcome: GateRebuilt) -> Json:
     }
 
 
+def _write_fault(fault: Fault) -> Json:
+    return {
+        "weight": str(fault.weight),
+        "rule": fault.rule,
+        "subject": fault.subject,
+        "found": fault.found,
+        "expected": fault.expected,
+        "next": fault.cure,
+    }
+
+
+def _write_audited(outcome: Audited) -> Json:
+    return {
+        "releases": list(outcome.releases),
+        "faults": [_write_fault(fault) for fault in outcome.faults],
+        "records": outcome.records,
+        "files": outcome.files,
+        "deep": outcome.deep,
+    }
+
+
+def _write_adopted(outcome: AdoptedTree) -> Json:
+    return {
+        "prefix": outcome.prefix,
+        "files": list(outcome.files),
+        "bytes": outcome.size,
+        "bytes_read": outcome.streamed,
+        "already": outcome.already,
+        "aliases": list(outcome.aliases),
+        "faults": [_write_fault(fault) for fault in outcome.faults],
+        "dry_run": outcome.dry_run,
+    }
+
+
 def _write_declined(outcome: Declined) -> Json:
     return {"finished": list(outcome.finished)}
 
@@ -298,5 +335,7 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     Indexed: ("indexed", _write_indexed),
     Reported: ("reported", _write_reported),
     Script: ("script", _write_script),
+    Audited: ("audited", _write_audited),
+    AdoptedTree: ("adopted", _write_adopted),
     GateRebuilt: ("rebuilt", _write_rebuilt),
 }

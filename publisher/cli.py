@@ -14,7 +14,9 @@ from click.core import ParameterSource
 
 from publisher import __version__
 from publisher.commands import (
+    adopt,
     announce,
+    audit,
     fetch,
     gate,
     hold,
@@ -466,6 +468,41 @@ def announce_(
     publisher announce 3.14.0b3 --from post.md            posted
     """  # noqa: D301
     return announce.run(wire(), announce.AnnounceRequest(releases, prose, dry_run, form, author, tags))
+
+
+@publisher.command("audit")
+@click.argument("releases", nargs=-1)
+@click.option("--deep", is_flag=True, help="Download every file once and compare its digest.")
+@common
+def audit_(*, releases: tuple[str, ...], deep: bool) -> Outcome:
+    """Compare records, public bucket, CDN, gate, pages and listing of RELEASES, or of the whole site.
+
+    \b
+    publisher audit --json        for a scheduler: 3 if there is a fault, 0 if not
+    publisher audit 3.14.0        one release
+    publisher audit 3.14.0 --deep
+
+    For auditors: it takes no lease and writes nothing. Warnings and notes leave the exit status at 0.
+    """  # noqa: D301
+    return audit.run(wire(), releases, deep=deep)
+
+
+@publisher.command("adopt")
+@click.argument("prefix")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be adopted and stop.")
+@click.option("--symlinks", metavar="FILE", help="The tree's symbolic links: 'link -> target', one a line.")
+@common
+def adopt_(*, prefix: str, dry_run: bool, symlinks: str | None) -> Outcome:
+    """Take the public files in the folder PREFIX in, so that audits watch them; '.' means all of them.
+
+    \b
+    publisher adopt python/2.7.18 --dry-run
+    publisher adopt . --symlinks links.txt
+
+    For files that were public before the gate. Their digests are written down; no file is changed. Links to
+    folders become aliases. Run it again after an interruption: it goes on.
+    """  # noqa: D301
+    return adopt.run(wire(), adopt.AdoptRequest(prefix, symlinks, dry_run))
 
 
 @publisher.group("gate")

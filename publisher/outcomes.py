@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from publisher.core.decide import Decision
 from publisher.core.digests import Digest
+from publisher.core.faults import Fault
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan
 from publisher.core.refusals import Refusal
@@ -243,6 +244,33 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """`keys` of a release are withdrawn, or (`unlist`) hidden from pages and listing, by `withdrawals`.
+
+    `ended` names the live promotions that ended by it; `changed` tells whether this run did anything.
+    """
+
+    release: str
+    withdrawals: tuple[str, ...]
+    keys: tuple[str, ...]
+    ended: tuple[str, ...]
+    unlist: bool
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`keys` of a release are public and listed again; `changed` tells whether this run did anything."""
+
+    release: str
+    withdrawals: tuple[str, ...]
+    keys: tuple[str, ...]
+    changed: bool
+    status: Exit = Exit.DONE
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """The status of releases, and who holds the lease.
 
@@ -256,6 +284,37 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """What an audit of `releases` (none: of the whole site) found; how many records and files it looked at."""
+
+    releases: tuple[str, ...]
+    faults: tuple[Fault, ...]
+    records: int
+    files: int
+    deep: bool
+    status: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptedTree:
+    """What of a tree was adopted, or (`dry_run`) would be: keys, their bytes, those that had to be read.
+
+    `already` counts what was adopted before, `aliases` names the new ones, `faults` tells what was left out and
+    what is served otherwise than the profile would.
+    """
+
+    prefix: str
+    files: tuple[str, ...]
+    size: int
+    streamed: int
+    already: int
+    aliases: tuple[str, ...]
+    faults: tuple[Fault, ...]
+    dry_run: bool
+    status: Exit
+
+
+@dataclass(frozen=True, slots=True)
 class Script:
     """A text for a program, printed as it is."""
 
@@ -265,11 +324,15 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class GateRebuilt:
-    """The gate says again what the state says: which promotions are live or planned, and of what."""
+    """The gate says again what the state says: which promotions are live or planned, and of what.
+
+    `withdrawn` names the withdrawals that it hides files for.
+    """
 
     live: tuple[str, ...]
     planned: tuple[str, ...]
     releases: tuple[str, ...]
+    withdrawn: tuple[str, ...] = ()
     status: Exit = Exit.DONE
 
 
@@ -292,7 +355,11 @@ Outcome = (
     | AnnouncedReleases
     | Drafted
     | Indexed
+    | Withdrawn
+    | Restored
     | Reported
     | GateRebuilt
+    | Audited
+    | AdoptedTree
     | Script
 )

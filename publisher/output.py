@@ -15,13 +15,16 @@ from rich.text import Text
 from publisher.answers import make_answer
 from publisher.core.decide import Decision
 from publisher.core.delivery import Standing
+from publisher.core.faults import Fault, Weight
 from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
 from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
+    AdoptedTree,
     Amended,
     AnnouncedReleases,
     Attached,
+    Audited,
     Declined,
     Drafted,
     Fetched,
@@ -50,9 +53,11 @@ from publisher.wording import (
     describe_plan,
     describe_role,
     describe_session,
+    describe_weights,
     format_size,
     format_time,
     group,
+    group_faults,
     name_plan,
     shorten,
 )
@@ -329,6 +334,42 @@ class Output:
         self.out.print(f"the gate is rebuilt; unfinished promotions: {live} live, {planned} planned")
         if outcome.releases:
             self.out.print(f"  next     publisher promote {' '.join(outcome.releases)}")
+
+    @_show.register
+    def _(self, outcome: Audited) -> None:
+        what = ", ".join(outcome.releases) or "the whole site"
+        how = "downloaded" if outcome.deep else "looked at"
+        self.out.print(
+            f"audit of {what}: {count_files(outcome.files)} {how}, {outcome.records} records; "
+            f"{describe_weights(outcome.faults)}"
+        )
+        self._print_faults(outcome.faults)
+
+    @_show.register
+    def _(self, outcome: AdoptedTree) -> None:
+        verb = "would adopt" if outcome.dry_run else "adopted"
+        self.out.print(
+            f"{verb} {count_files(len(outcome.files))}, {format_size(outcome.size)}, of "
+            f"{clean(outcome.prefix) or 'the whole site'}; {outcome.already} were adopted before"
+        )
+        if outcome.streamed:
+            read = "to be read" if outcome.dry_run else "read"
+            self.out.print(f"  {format_size(outcome.streamed)} {read}: the store holds no digest of them")
+        if outcome.aliases:
+            self.out.print(f"  aliases  {shorten(outcome.aliases)}")
+        self._print_faults(outcome.faults)
+        if not outcome.dry_run:
+            self.out.print("  next     publisher audit")
+
+    def _print_faults(self, faults: Iterable[Fault]) -> None:
+        for alike in group_faults(faults):
+            first = alike[0]
+            subjects = shorten([fault.subject for fault in alike])
+            style = "red" if first.weight is Weight.FAULT else "yellow"
+            self.out.print(Text.assemble("  ", (f"{first.weight} {first.rule} ", style), subjects))
+            self.out.print(f"    found    {clean(first.found)}")
+            self.out.print(f"    expected {clean(first.expected)}")
+            self.out.print(f"    next     {clean(first.cure)}")
 
     def _show_release(self, status: ReleaseStatus) -> None:
         at = f" at {status.commit}" if status.commit else ""

@@ -1,10 +1,12 @@
 """What people read, as plain text: sizes, times, lists of names, plans, and how roles stand."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
 from publisher.core.decide import Decision
+from publisher.core.faults import Fault, Weight
 from publisher.core.plan import Plan
 from publisher.core.profile import RM
 from publisher.core.refusals import Refusal
@@ -84,6 +86,23 @@ def group(refusals: Iterable[Refusal]) -> Iterator[list[Refusal]]:
 
     for _, found in groupby(refusals, alike):
         yield list(found)
+
+
+def group_faults(faults: Iterable[Fault]) -> Iterator[list[Fault]]:
+    """Put faults together that differ in nothing but their subject."""
+
+    def alike(fault: Fault) -> tuple[str, ...]:
+        return fault.weight, fault.rule, fault.found, fault.expected, fault.cure
+
+    for _, found in groupby(faults, alike):
+        yield list(found)
+
+
+def describe_weights(faults: Iterable[Fault]) -> str:
+    """Count faults by their weight."""
+    counts = Counter(fault.weight for fault in faults)
+    parts = (f"{counts[weight]} {weight}{'' if counts[weight] == 1 else 's'}" for weight in Weight if counts[weight])
+    return ", ".join(parts) or "nothing found"
 
 
 def shorten(names: Iterable[str], *, shown: int = SHOWN) -> str:

@@ -53,6 +53,7 @@ class _StopRequest(BaseException):
     metavar="SECONDS",
     help="How late the edges hear of changes in the gate's store.",
 )
+@click.option("--outer-cache", is_flag=True, help="Let users download from a cache that has to be purged.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -63,7 +64,7 @@ class _StopRequest(BaseException):
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A project's rules.  [default: CPython's, with a sample release]",
 )
-def main(edges: int, lag: float, folder: Path | None, profile: Path | None) -> None:
+def main(edges: int, lag: float, folder: Path | None, profile: Path | None, *, outer_cache: bool) -> None:
     """Run an emulated AWS with the Pulumi program deployed onto it, and edges of its CDN in front.
 
     Nothing listens beyond this machine. Ctrl-C stops all of it.
@@ -79,7 +80,9 @@ def main(edges: int, lag: float, folder: Path | None, profile: Path | None) -> N
             settings = EdgeSettings(lag_seconds=lag)
             story = _tell_of(profile) if profile else _write_sample(folder)
             sandbox = stack.enter_context(
-                run_sandbox(folder, profile or PROFILE, edges=edges, settings=settings)
+                run_sandbox(
+                    folder, profile or PROFILE, edges=edges, settings=settings, outer_cache=outer_cache
+                )
             )
             print("\n".join(_describe(sandbox, hand_out(sandbox.site, folder), story)))
             sys.stdout.flush()
@@ -141,7 +144,7 @@ def _describe(sandbox: Sandbox, handout: Handout, story: Story) -> Iterable[str]
     yield ""
     yield "Users download here; each edge has a cache and a copy of the gate's store of its own"
     yield ""
-    for url in sandbox.urls:
+    for url in (*sandbox.urls, *([sandbox.outer.url] if sandbox.outer else [])):
         yield f"  curl -sI {url}{story.some_file}"
     yield ""
     yield "Ready."

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
+
+import requests
 
 from sandbox.figures import (
     Figures,
@@ -47,11 +49,16 @@ ROWS = 13
 
 
 def main() -> int:
-    """Run the demo and give its exit status."""
+    """Run the demo and give its exit status; `--outer-cache` puts a cache in front of the first edge."""
     try:
         with (
             tempfile.TemporaryDirectory(prefix="demo-") as name,
-            run_sandbox(Path(name), PROFILE, timing=Timing(lag=1, settle=2, error_ttl=1)) as sandbox,
+            run_sandbox(
+                Path(name),
+                PROFILE,
+                timing=Timing(lag=1, settle=2, error_ttl=1),
+                outer_cache="--outer-cache" in sys.argv[1:],
+            ) as sandbox,
         ):
             figures = play(sandbox, Path(name))
     except StoryError as error:
@@ -86,6 +93,7 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         writes = _promote_again(stage, sandbox.site.server)
         _add_late_file(stage, folder)
         verified = _verify_public(stage)
+        pages = _look_at_pages(stage, sandbox.urls[0], paths)
     sent, answered = read_live(folder / "gate")[0]
     faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
@@ -112,8 +120,10 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         rows_listed=sum(row["url"] in urls for row in database.tables.files.values()),
         rows_before_live=sum(entry.at < sent for entry in database.writes()),
         announced=len(sandbox.site.neighbours.forum.forum.topics),
+        pages=pages,
     )
-    _conclude(stage, figures, [*faults, *figures.find_faults(len(inventory), count_signatures(), ROWS)], seen)
+    wanted = (len(inventory), count_signatures(), ROWS, len({path.rpartition("/")[0] for path in paths}))
+    _conclude(stage, figures, [*faults, *figures.find_faults(*wanted)], seen)
     return figures
 
 
@@ -163,6 +173,20 @@ def _verify_public(stage: Stage) -> bool:
     answer = json.loads(stage.run("qa", ["publisher", "verify", RELEASE, "--public", "--json"], show=0).out)
     stage.note(f"{'':12}{len(answer['files'])} files are what {answer['records']} signed records say")
     return not answer["refusals"] and answer["records"] == PROMOTIONS
+
+
+def _look_at_pages(stage: Stage, url: str, paths: Sequence[str]) -> int:
+    """Open the page of every folder, as a browser does, and count those that name each of their files."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folder, _, name = unquote(path).rpartition("/")
+        folders.setdefault(f"{folder}/", []).append(name)
+    good = 0
+    for folder, names in folders.items():
+        page = requests.get(url.rstrip("/") + folder, timeout=10)
+        good += page.status_code == requests.codes.ok and all(f">{name}</a>" in page.text for name in names)
+    stage.note(f"{'':12}{good} folders have an index page, such as {min(folders)}")
+    return good
 
 
 def _promote(stage: Stage, folder: Path) -> Result:

@@ -38,9 +38,10 @@ class Figures:
     rows_listed: int
     rows_before_live: int
     announced: int
+    pages: int
 
-    def find_faults(self, delivered: int, signatures: int, rows: int) -> list[str]:
-        """Name the figures that break an invariant: so many files were delivered, signed and listed."""
+    def find_faults(self, delivered: int, signatures: int, rows: int, folders: int) -> list[str]:
+        """Name the figures that break an invariant: so many were delivered, signed, listed, in folders."""
         wanted = {
             "objects": delivered + signatures,
             "digests_verified": delivered,
@@ -49,6 +50,7 @@ class Figures:
             "rows_listed": rows,
             "rows_before_live": 0,
             "announced": 1,
+            "pages": folders,
             "early_hits": 0,
             "artifact_bytes_through_publisher": 0,
             "second_run_writes": 0,

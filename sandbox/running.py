@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.edge import Edges, EdgeSettings, Origin, run_edges
-from sandbox.site import Site, Timing, point_at_edge, run_site
+from sandbox.outer_cache import OuterCache, run_outer_cache
+from sandbox.site import Site, Timing, point_at_edge, put_cache_in_front, run_site
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """All that runs; each of the edges serves the whole site."""
+    """All that runs; each of the edges serves the whole site. `outer` is a cache in front of the first."""
 
     site: Site
     edges: Edges
     timing: Timing
+    outer: OuterCache | None = None
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -33,10 +35,12 @@ def run_sandbox(
     edges: int = 2,
     settings: EdgeSettings | None = None,
     timing: Timing | None = None,
+    outer_cache: bool = False,
 ) -> Generator[Sandbox]:
     """Run a site for `profile` and so many `edges` until the block ends; `folder` keeps its files.
 
-    Unless `timing` says otherwise, the site expects its edges to be as late as `settings` make them.
+    Unless `timing` says otherwise, the site expects its edges to be as late as `settings` make them. With
+    `outer_cache`, users download from a cache in front of the first edge, which forgets what it is told to.
 
     Raises:
         ServerError, DeployError: Something did not start; then nothing is left running.
@@ -51,4 +55,8 @@ def run_sandbox(
         logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edges-")))
         running = stack.enter_context(run_edges(origin, settings, logs, edges))
         point_at_edge(site, running.urls[0])
-        yield Sandbox(site, running, timing)
+        outer = None
+        if outer_cache:
+            outer = stack.enter_context(run_outer_cache(running.urls[0]))
+            put_cache_in_front(site, outer.url)
+        yield Sandbox(site, running, timing, outer)

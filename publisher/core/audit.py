@@ -10,7 +10,8 @@ from publisher.core.audit_gate import Gated, judge_gate
 from publisher.core.digests import Digest, display
 from publisher.core.faults import FEW, Fault, Weight
 from publisher.core.identity import Rejected
-from publisher.core.promotions import Amendment, Record
+from publisher.core.promotions import Amendment, AnyRecord
+from publisher.core.withdrawals import Case, Course
 
 PATIENCE: Final = timedelta(days=1)
 """How old a promotion may become before somebody should finish or forget it."""
@@ -85,9 +86,9 @@ class Evidence:
     `busy` tells that somebody holds the lease. `done` gives the numbers of the records that finished
     promotions wrote. `wanted` and `found` are what should be and is in the public bucket, `problems` what is
     wrong with URLs, by key; all but the first as far as was looked. `names` are the other keys that were
-    seen, `expected` gives the release whose files some of them are by the profile. `withdrawn` are the keys
-    that are to answer 410, and `served` those of them that do not. `stale` are index pages, `pending` counts
-    waiting copies by promotion. `whole` tells that all of the site was looked at.
+    seen, `expected` gives the release whose files some of them are by the profile. `cases` are withdrawals,
+    and `served` what withdrawn keys answer instead of 410. `stale` are index pages, `pending` counts waiting
+    copies by promotion. `whole` tells that all of the site was looked at.
     """
 
     now: datetime
@@ -101,7 +102,7 @@ class Evidence:
     problems: Mapping[str, str]
     names: frozenset[str]
     expected: Mapping[str, str]
-    withdrawn: frozenset[str] = frozenset()
+    cases: tuple[Case, ...] = ()
     served: Mapping[str, str] = field(default_factory=dict[str, str])
     listings: tuple[Listing, ...] = ()
     stale: tuple[str, ...] = ()
@@ -113,6 +114,7 @@ def find_faults(evidence: Evidence) -> tuple[Fault, ...]:
     """Find everything that is not as it should be, the worst first; none means a healthy site."""
     found = (
         *_judge_promotions(evidence),
+        *_judge_cases(evidence),
         *judge_gate(evidence.gated, whole=evidence.whole),
         *_judge_records(evidence),
         *_judge_files(evidence),
@@ -126,8 +128,11 @@ def find_faults(evidence: Evidence) -> tuple[Fault, ...]:
     return tuple(sorted(found, key=lambda fault: (order.index(fault.weight), fault.rule, fault.subject)))
 
 
-def fold_files(records: Iterable[Record | Amendment]) -> dict[str, Wanted]:
-    """Give what each public key of a release should hold, by its records in their order."""
+def fold_files(records: Iterable[AnyRecord]) -> dict[str, Wanted]:
+    """Give what each public key of a release should hold, by its records in their order.
+
+    What is withdrawn stays in the bucket.
+    """
     wanted: dict[str, Wanted] = {}
     for record in records:
         files = (record,) if isinstance(record, Amendment) else record.files
@@ -171,8 +176,35 @@ def _judge_live(promotion: Progress, names: str, *, busy: bool, old: bool) -> It
         )
 
 
-def _judge_records(evidence: Evidence) -> Iterator[Fault]:
+def _judge_cases(evidence: Evidence) -> Iterator[Fault]:
+    for case in evidence.cases:
+        found = case.restoration or case.withdrawal
+        old = evidence.now - found.when > PATIENCE
+        if case.course is Course.WITHDRAWN or (evidence.busy and not old):
+            continue
+        verb = "restore" if case.restoration else "withdraw"
+        yield Fault(
+            "unfinished",
+            found.id,
+            f"a run of publisher {verb} {found.release}, begun {found.when:%Y-%m-%d %H:%M} UTC",
+            "its record",
+            f"run it again: publisher {verb} {found.release} --reason '…'",
+            Weight.FAULT if old else Weight.WARNING,
+        )
+
+
+def _list_owed(evidence: Evidence) -> set[tuple[str, int]]:
+    """List the records that something unfinished is still to write, by release and number."""
     owed = {(name, number) for item in evidence.unfinished for name, number in item.numbers.items()}
+    for case in evidence.cases:
+        if case.course is not Course.WITHDRAWN:
+            found = case.restoration or case.withdrawal
+            owed.add((found.release, found.number))
+    return owed
+
+
+def _judge_records(evidence: Evidence) -> Iterator[Fault]:
+    owed = _list_owed(evidence)
     for record in evidence.records:
         yield from _judge_record(record, is_owed=(record.release, record.number) in owed)
     stored: dict[str, set[int]] = {}
@@ -210,9 +242,13 @@ def _judge_record(record: FoundRecord, *, is_owed: bool) -> Iterator[Fault]:
 
 
 def _judge_files(evidence: Evidence) -> Iterator[Fault]:
+    gone = {key for case in evidence.cases if not case.withdrawal.unlist for key in case.withdrawal.keys}
     for key, wanted in sorted(evidence.wanted.items()):
         by = "by its record" if wanted.release else "as it was adopted"
         if key not in evidence.found:
+            # What was withdrawn before it was placed never came to its public key.
+            if key in gone:
+                continue
             found = "no such public object"
             cure = "ops restores it from the bucket's versions"
             yield Fault("missing", key, found, f"{display(wanted.digest)} {by}", cure)
@@ -220,15 +256,10 @@ def _judge_files(evidence: Evidence) -> Iterator[Fault]:
             found = display(evidence.found[key])
             cure = "ops looks into the bucket's versions who wrote it, and restores the right one"
             yield Fault("drift", key, found, f"{display(wanted.digest)} {by}", cure)
-        elif key in evidence.problems and key not in evidence.withdrawn:
-            yield _make_url_fault(key, evidence.problems[key])
-    for key in sorted(evidence.problems.keys() - evidence.wanted.keys()):
-        yield _make_url_fault(key, evidence.problems[key])
-
-
-def _make_url_fault(key: str, found: str) -> Fault:
-    cure = "see what answers there: the CDN, a cache before it, the gate; then invalidate it"
-    return Fault("url", key, found, "what the bucket has, at every public URL", cure)
+        elif key in evidence.problems:
+            found = evidence.problems[key]
+            cure = "see what answers there: the CDN, a cache before it, the gate; then invalidate it"
+            yield Fault("url", key, found, "what the bucket has, at every public URL", cure)
 
 
 def _judge_names(evidence: Evidence) -> Iterator[Fault]:

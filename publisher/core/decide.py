@@ -1,19 +1,24 @@
 """The decision: from a snapshot of the world to a plan, to every refusal at once, or to nothing to do."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from publisher.core import keys, sums
-from publisher.core.assess import Assessment, assess_release, is_settled
+from publisher.core.aliases import AliasKept
+from publisher.core.assess import Assessment, assess_release
 from publisher.core.contents import list_contents
 from publisher.core.delivery import Delivered
 from publisher.core.digests import Digest
+from publisher.core.mutable import Moves, is_all_settled, list_handed_over, plan_moves, plan_sets
 from publisher.core.plan import SCHEMA, Extras, Look, Plan, PlannedFile, PlannedRelease
+from publisher.core.pointers import NAME as POINTERS_NAME
+from publisher.core.pointers import PointerPlan, Run
 from publisher.core.profile import Profile, PublicRecord, Release
 from publisher.core.refusals import Refusal, Waiver, apply_waivers
 from publisher.core.signatures import refuse_nobody
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot
+from publisher.core.withdrawals import refuse_withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,14 @@ class NothingToDo:
 class Decision:
     """A plan, and how many of the delivered files are public already.
 
-    `streamed` counts the bytes of artifacts that had to be read to know or to check them.
+    `streamed` counts the bytes of artifacts that had to be read to know or to check them. `kept` are aliases
+    that the releases might have moved and do not.
     """
 
     plan: Plan
     skipped: int
     streamed: int
+    kept: tuple[AliasKept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,20 @@ class Author:
     extras: Extras = field(default_factory=Extras)
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a plan does: files that it creates, sets that it swaps, aliases that it moves."""
+
+    files: tuple[PlannedFile, ...]
+    sets: PointerPlan
+    moves: Moves
+
+    def names(self) -> frozenset[str]:
+        """Name the releases that have a part in it."""
+        swapped = (name for swap in self.sets.swaps for name in swap.releases)
+        return frozenset((*(file.release for file in self.files), *swapped))
+
+
 def plan_promotion(
     snapshot: Snapshot, profile: Profile, waivers: tuple[Waiver, ...], author: Author
 ) -> Decision | NothingToDo | Refused:
@@ -61,47 +82,123 @@ def plan_promotion(
     was promoted before and has nothing new staged is left alone, whatever is held or missing by now.
     Live promotions of these releases must be finished before this is asked.
     """
+    withdrawn = list_withdrawn(snapshot)
+    if withdrawn:
+        # Nothing else matters until it is restored, and no waiver covers it.
+        return Refused(withdrawn)
     published = snapshot.published()
-    pending = [release for release in snapshot.releases if not is_settled(release, published)]
+    pending = [release for release in snapshot.releases if not is_all_settled(release, snapshot, profile)]
     settled = sum(_count(release) for release in snapshot.releases if release not in pending)
     if not pending:
         return NothingToDo(settled)
     assessments = [assess_release(release, profile, published) for release in pending]
+    work = _plan_work(snapshot, profile, assessments)
     refusals = [
         *(refusal for assessment in assessments for refusal in assessment.all_refusals()),
         *refuse_together(snapshot, profile, assessments),
+        *work.sets.refusals,
+        *work.moves.refusals,
     ]
     standing, waived = apply_waivers(refusals, waivers)
     if standing:
         return Refused(standing)
-    files = tuple(_plan_files(assessments, published))
     delivered = [item for assessment in assessments for item in assessment.delivered()]
-    if not files:
+    if not work.names():
         return NothingToDo(settled + len(delivered))
+    return Decision(
+        replace(_make_plan(snapshot, profile, author, work), waivers=waivers, waived=waived),
+        skipped=settled + len(delivered) - len(work.files),
+        streamed=sum(item.stored.size for item in delivered if item.stored.streamed)
+        + sum(found.streamed for release in pending for found in release.checked.values()),
+        kept=work.moves.kept,
+    )
+
+
+def plan_pointers_alone(
+    snapshot: Snapshot, profile: Profile, waivers: tuple[Waiver, ...], author: Author
+) -> Decision | NothingToDo | Refused:
+    """Decide which sets of mutable files of public releases are swapped, and nothing besides.
+
+    What stands in the way of the roles that deliver them, of the releases and of the project counts as ever;
+    what others owe does not.
+    """
+    withdrawn = list_withdrawn(snapshot)
+    if withdrawn:
+        # Nothing else matters until it is restored, and no waiver covers it.
+        return Refused(withdrawn)
+    published = snapshot.published()
+    pending = [release for release in snapshot.releases if not is_all_settled(release, snapshot, profile)]
+    assessments = [assess_release(release, profile, published) for release in pending]
+    sets = plan_sets(snapshot, profile, assessments, Run(frozenset(), frozenset()))
+    refusals = [
+        *(refusal for assessment in assessments for refusal in _list_sets_refusals(assessment, profile)),
+        *_refuse_project(snapshot, profile, [release.release for release in pending]),
+        *_refuse_records(snapshot, profile, assessments),
+        *sets.refusals,
+    ]
+    standing, waived = apply_waivers(refusals, waivers)
+    if standing:
+        return Refused(standing)
+    if not sets.swaps:
+        return NothingToDo(len(sets.settled))
+    plan = _make_plan(snapshot, profile, author, _Work((), sets, Moves((), (), ())))
+    return Decision(replace(plan, waivers=waivers, waived=waived), skipped=len(sets.settled), streamed=0)
+
+
+def _list_sets_refusals(assessment: Assessment, profile: Profile) -> tuple[Refusal, ...]:
+    roles = list_handed_over(assessment, profile)
+    return assessment.refusals + tuple(
+        refusal for role in roles for refusal in assessment.roles[role].refusals
+    )
+
+
+def _plan_work(snapshot: Snapshot, profile: Profile, assessments: Sequence[Assessment]) -> _Work:
+    files = tuple(_plan_files(assessments, snapshot.published()))
+    names = frozenset(file.release for file in files)
+    public = {file.key for file in files}
+    records = {record.key for record in _list_records(snapshot, profile, assessments)}
+    sets = plan_sets(snapshot, profile, assessments, Run(names, frozenset(public | records)))
+    work = _Work(files, sets, Moves((), (), ()))
+    part = [each.snapshot.release for each in assessments if each.snapshot.release.name in work.names()]
+    return replace(work, moves=plan_moves(snapshot, profile, part, public))
+
+
+def _make_plan(snapshot: Snapshot, profile: Profile, author: Author, work: _Work) -> Plan:
     # A release of which nothing gets public has no part in it: it would count as promoted.
-    names = {file.release for file in files}
-    part = [release for release in pending if release.release.name in names]
-    plan = Plan(
+    part = [release for release in snapshot.releases if release.release.name in work.names()]
+    full = {file.release for file in work.files}
+    return Plan(
         schema=SCHEMA,
         id=author.id,
-        releases=tuple(_plan_release(release, snapshot, profile) for release in part),
-        files=files,
+        releases=tuple(
+            planned if planned.name in full else _strip_release(planned)
+            for planned in (_plan_release(release, snapshot, profile) for release in part)
+        ),
+        files=work.files,
         looks=tuple(look for release in part for look in _looks(release)),
-        waivers=waivers,
-        waived=waived,
+        waivers=(),
+        waived=(),
         profile=profile.name,
         profile_digest=profile.digest,
         who=author.who,
         when=author.when,
         extras=author.extras,
         pages=profile.pages,
+        swaps=work.sets.swaps,
+        swap_files=work.sets.files,
+        aliases=work.moves.changes,
     )
-    return Decision(
-        plan,
-        skipped=settled + len(delivered) - len(files),
-        streamed=sum(item.stored.size for item in delivered if item.stored.streamed)
-        + sum(found.streamed for release in pending for found in release.checked.values()),
-    )
+
+
+def _strip_release(release: PlannedRelease) -> PlannedRelease:
+    """Leave out of a release what has been done when its files were made public."""
+    return replace(release, contents=None, listing=None, signals=())
+
+
+def list_withdrawn(snapshot: Snapshot) -> tuple[Refusal, ...]:
+    """Refuse every release of which something is withdrawn."""
+    found = (refuse_withdrawn(release.release.name, release.withdrawn) for release in snapshot.releases)
+    return tuple(refusal for refusals in found for refusal in refusals)
 
 
 def refuse_together(
@@ -271,4 +368,7 @@ def _looks(release: ReleaseSnapshot) -> Iterator[Look]:
         prefix = f"{role}/{name}"
         yield Look(f"{prefix}/{sums.NAME}", staging.sums and staging.sums.version_id)
         yield Look(f"{prefix}/{sums.COMMIT_NAME}", staging.commit and staging.commit.version_id)
+        if staging.pointers is not None:
+            said = staging.pointers.file
+            yield Look(f"{prefix}/{POINTERS_NAME}", said and said.version_id)
         yield Look(hold_key(role, name), staging.hold and staging.hold.version_id)

@@ -10,6 +10,10 @@ RENEW_AFTER = 40
 """Seconds after which a holder writes its lease again, leaving it 80 for the request it is in."""
 
 
+WITHDRAW = "withdraw "
+"""How the purpose of a lease begins that is never taken over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """`_state/lease.json`. A `token` of None means that nobody holds it."""
@@ -33,3 +37,8 @@ def seconds_left(lease: Lease, written: datetime, now: datetime) -> int:
         return 0
     left = written + timedelta(seconds=lease.seconds) - now
     return max(0, math.ceil(left.total_seconds()))
+
+
+def can_be_taken_over(lease: Lease) -> bool:
+    """Tell whether a withdrawal may take a lease over that is still held: from all but another withdrawal."""
+    return not lease.purpose.startswith(WITHDRAW)

@@ -19,6 +19,7 @@ from publisher.core.listing_changes import (
     UpdateFile,
     UpdateRelease,
     apply_change,
+    renew_release,
 )
 
 
@@ -60,6 +61,18 @@ def _plan_release(found: FoundRelease, wanted: ReleaseRow) -> Iterator[UpdateRel
     )
     if after != found.row:
         yield UpdateRelease(found.id, found.row, after)
+
+
+def plan_unlisting(found: Iterable[FoundFile], release: FoundRelease) -> tuple[Change, ...]:
+    """Plan what takes a release off the site: its rows first, for they show on an unpublished release too.
+
+    Nothing that un-publishes lets the site forget its pages, so the release is saved once more before.
+    """
+    rows = tuple(DeleteFile(file.release, file.id, file.row) for file in found)
+    if not (release.row.is_published or release.row.is_latest):
+        return rows
+    hidden = replace(release.row, is_published=False, is_latest=False)
+    return (*rows, renew_release(release), UpdateRelease(release.id, release.row, hidden))
 
 
 class _State:

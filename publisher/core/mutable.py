@@ -1,16 +1,11 @@
 """What a run changes besides placing files: the sets of mutable files that it swaps, the aliases it moves."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from publisher.core.aliases import AliasChange, AliasKept, plan_aliases, refuse_shadowed
 from publisher.core.assess import Assessment, is_settled
-from publisher.core.pointers import (
-    Candidate,
-    PointerPlan,
-    PointerStaging,
-    Run,
-)
+from publisher.core.pointers import Candidate, PointerPlan, PointerStaging, Run, make_subject
 from publisher.core.pointers import is_settled as is_set_settled
 from publisher.core.pointers_facts import PointerFacts
 from publisher.core.pointers_plan import plan_pointers
@@ -52,6 +47,26 @@ def plan_sets(
         )
     ]
     return plan_pointers(staged, profile.pointers, snapshot.pointers, run)
+
+
+def plan_together(snapshot: Snapshot, profile: Profile, assessments: Sequence[Assessment]) -> PointerPlan:
+    """Decide about the sets as if all of these releases were promoted together, all that is ready of them."""
+    names = frozenset(assessment.snapshot.release.name for assessment in assessments)
+    keys = frozenset(item.expected.key for each in assessments for item in each.delivered())
+    return plan_sets(snapshot, profile, assessments, Run(names, keys))
+
+
+def list_standing(release: Release, profile: Profile, sets: PointerPlan) -> Mapping[str, str]:
+    """Tell of each set that is staged for a release whether it is public, ready or refused."""
+    refused = {refusal.subject for refusal in sets.refusals}
+    ready = {make_subject(swap.name, release) for swap in sets.swaps if release.name in swap.releases}
+    standing: dict[str, str] = {}
+    for rule in profile.pointers:
+        subject = make_subject(rule.name, release)
+        for word, subjects in (("public", sets.settled), ("ready", ready), ("refused", refused)):
+            if subject in subjects:
+                standing[rule.name] = word
+    return standing
 
 
 def plan_moves(

@@ -12,13 +12,18 @@ from publisher.core.identity import Identity
 from publisher.core.plan import Plan, PlannedFile, Version
 from publisher.core.pointers_swap import Swapped, find_swapped
 from publisher.core.refusals import Refusal, Waiver
+from publisher.core.withdrawals import Restoration, Withdrawal
 
 
 class Phase(StrEnum):
-    """The phases of a promotion: live can only become done, abandoned is the end of one never live."""
+    """The phases of a promotion: live becomes done, abandoned is the end of one never live.
+
+    One that a withdrawal has ended is `ENDED` until its record is written, which makes it done as well.
+    """
 
     PLANNED = "planned"
     LIVE = "live"
+    ENDED = "ended"
     DONE = "done"
     ABANDONED = "abandoned"
 
@@ -88,18 +93,37 @@ class Amendment:
     when: datetime
 
 
-def fold(records: Iterable[Record | Amendment]) -> Mapping[str, Digest]:
+AnyRecord = Record | Amendment | Withdrawal | Restoration
+"""What stands among the records of a release."""
+
+
+def fold(records: Iterable[AnyRecord]) -> Mapping[str, Digest]:
     """Give the digest that each public key should have, by the records of its release in their order."""
     digests: dict[str, Digest] = {}
     for record in records:
         if isinstance(record, Amendment):
             digests[record.key] = record.digest
-        else:
+        elif isinstance(record, Record):
             digests.update((file.key, file.digest) for file in record.files)
+        elif isinstance(record, Restoration):
+            digests.update((file.key, file.digest) for file in record.files if not record.unlist)
+        elif not record.unlist:
+            digests = {key: digest for key, digest in digests.items() if key not in record.keys}
     return digests
 
 
-def find_amended(records: Iterable[Record | Amendment]) -> Mapping[str, frozenset[Digest]]:
+def find_withdrawn(records: Iterable[AnyRecord]) -> frozenset[str]:
+    """Name the keys that should be gone (410), by the records of a release in their order."""
+    gone: frozenset[str] = frozenset()
+    for record in records:
+        if isinstance(record, Withdrawal) and not record.unlist:
+            gone |= frozenset(record.keys)
+        elif isinstance(record, Restoration) and not record.unlist:
+            gone -= {file.key for file in record.files}
+    return gone
+
+
+def find_amended(records: Iterable[AnyRecord]) -> Mapping[str, frozenset[Digest]]:
     """Give, of each sidecar that was amended, the digests that it had before."""
     before: dict[str, frozenset[Digest]] = {}
     for record in records:
@@ -108,13 +132,16 @@ def find_amended(records: Iterable[Record | Amendment]) -> Mapping[str, frozense
     return before
 
 
-def judge_phase(marks: Collection[str], *, gated: bool) -> Phase:
-    """Judge a promotion with a plan by the names of its markers and by the gate.
+def judge_phase(marks: Collection[str], *, gated: bool, ended: bool = False) -> Phase:
+    """Judge a promotion with a plan by the names of its markers, by the gate and by withdrawals.
 
-    Done beats live, live beats abandoned. `gated` tells that the gate shows or has withdrawn it.
+    Done beats ended, ended beats live, live beats abandoned. `gated` tells that the gate shows or has
+    withdrawn it, `ended` that a withdrawal which stands has ended it.
     """
     if Phase.DONE in marks:
         return Phase.DONE
+    if ended:
+        return Phase.ENDED
     if Phase.LIVE in marks or gated:
         return Phase.LIVE
     return Phase.ABANDONED if Phase.ABANDONED in marks else Phase.PLANNED

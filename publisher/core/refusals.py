@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-WAIVABLE = frozenset({"missing", "extra", "hold"})
+WAIVABLE = frozenset({"missing", "extra", "hold", "pointer"})
 """Rules that the release manager may set aside with a reason on record; no other rule can be."""
 
 

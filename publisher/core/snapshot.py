@@ -11,6 +11,7 @@ from publisher.core.plan import Plan, Version
 from publisher.core.pointers_facts import NOTHING_KNOWN, Claim, PointerFacts
 from publisher.core.profile import Release
 from publisher.core.signing import Checked
+from publisher.core.withdrawals import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ class ReleaseSnapshot:
 
     `state_version` is the version of the state's object. `numbers` are those of its records. `checked` tells,
     by public key, of each staged sidecar that is checked against an artifact. `amended` gives, of each public
-    sidecar that was amended, the digests that it had before; `amendments` counts these among the records.
+    sidecar that was amended, the digests that it had before; `amendments` counts the records that are of no
+    promotion. `withdrawn` are the withdrawals that stand.
     """
 
     release: Release
@@ -134,6 +136,7 @@ class ReleaseSnapshot:
     checked: Mapping[str, Checked] = field(default_factory=dict[str, Checked])
     amended: Mapping[str, frozenset[Digest]] = field(default_factory=dict[str, frozenset[Digest]])
     amendments: int = 0
+    withdrawn: tuple[Case, ...] = ()
 
     def has_staged(self, role: str, key: str) -> bool:
         """Tell whether `role` has staged `key`."""

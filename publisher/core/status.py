@@ -2,17 +2,20 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from publisher.core.assess import Assessment, assess_release, is_settled, read_hold
+from publisher.core.assess import Assessment, assess_release, read_hold
 from publisher.core.decide import refuse_together
 from publisher.core.delivery import Standing
 from publisher.core.identity import Identity
+from publisher.core.mutable import is_all_settled, list_standing, plan_moves, plan_together
+from publisher.core.pointers import PointerPlan
 from publisher.core.profile import Duty, Profile
 from publisher.core.refusals import Refusal
 from publisher.core.snapshot import ReleaseSnapshot, Snapshot, Unfinished, select_live
+from publisher.core.withdrawals import refuse_withdrawn
 
 
 class Stage(StrEnum):
@@ -26,6 +29,7 @@ class Stage(StrEnum):
     PLANNED = "planned"
     LIVE = "live"
     DONE = "done"
+    WITHDRAWN = "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,10 @@ class RoleStatus:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseStatus:
-    """How one release stands. `promotion` is the unfinished one, if any; `identities` are who may sign it."""
+    """How one release stands. `promotion` is the unfinished one, if any; `identities` are who may sign it.
+
+    `pointers` tells of each set of mutable files that is staged, by its name, whether it is public or ready.
+    """
 
     release: str
     kind: str
@@ -73,40 +80,55 @@ class ReleaseStatus:
     refusals: tuple[Refusal, ...]
     streamed: tuple[str, ...]
     identities: tuple[Identity, ...]
+    pointers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def report_status(snapshot: Snapshot, profile: Profile) -> tuple[ReleaseStatus, ...]:
     """Report on each release of `snapshot`, with every refusal that a promotion would meet now."""
     published = snapshot.published()
-    return tuple(
-        _report(release, assess_release(release, profile, published), snapshot, profile)
-        for release in snapshot.releases
-    )
+    assessments = [assess_release(release, profile, published) for release in snapshot.releases]
+    sets = plan_together(snapshot, profile, assessments)
+    return tuple(_report(assessment, snapshot, profile, sets) for assessment in assessments)
 
 
-def _report(
-    release: ReleaseSnapshot, assessment: Assessment, snapshot: Snapshot, profile: Profile
-) -> ReleaseStatus:
+def _report(assessment: Assessment, snapshot: Snapshot, profile: Profile, sets: PointerPlan) -> ReleaseStatus:
+    release = assessment.snapshot
     name = release.release.name
     live = select_live(snapshot.unfinished, [name])
     planned = [promotion for promotion in snapshot.unfinished if name in promotion.plan.names()]
-    settled = is_settled(release, snapshot.published())
-    refusals = (
-        () if settled else (*assessment.all_refusals(), *refuse_together(snapshot, profile, [assessment]))
-    )
-    over = settled or bool(live)
+    settled = is_all_settled(release, snapshot, profile)
+    refusals = () if settled else _list_refusals(assessment, snapshot, profile, sets)
+    withdrawn = refuse_withdrawn(name, release.withdrawn)
+    over = settled or bool(live) or bool(withdrawn)
     return ReleaseStatus(
         release=name,
         kind=release.release.kind,
-        stage=_find_stage(assessment, refusals, live, planned, settled=settled),
+        stage=Stage.WITHDRAWN
+        if withdrawn
+        else _find_stage(assessment, refusals, live, planned, settled=settled),
         commit=release.state.commit if release.state else None,
         attempt=release.state.attempt if release.state else 0,
         promotions=len(release.numbers) - release.amendments,
         promotion=(live or planned)[0].plan.id if planned else None,
         roles=tuple(_report_role(role, assessment, profile, over=over) for role in assessment.roles),
-        refusals=refusals,
+        refusals=withdrawn or refusals,
         streamed=_list_streamed(release, profile),
         identities=profile.find_identities(release.release),
+        pointers=list_standing(release.release, profile, sets),
+    )
+
+
+def _list_refusals(
+    assessment: Assessment, snapshot: Snapshot, profile: Profile, sets: PointerPlan
+) -> tuple[Refusal, ...]:
+    release = assessment.snapshot.release
+    keys = [item.expected.key for item in assessment.delivered()]
+    fresh = [key for key in keys if key not in snapshot.published()]
+    return (
+        *assessment.all_refusals(),
+        *refuse_together(snapshot, profile, [assessment]),
+        *(refusal for refusal in sets.refusals if refusal.subject.endswith(f"/{release.name}")),
+        *plan_moves(snapshot, profile, [release], fresh).refusals,
     )
 
 

@@ -6,21 +6,22 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from publisher.core.digests import Digest
-from publisher.core.promotions import Amendment, Record
+from publisher.core.promotions import Amendment, AnyRecord, Record
+from publisher.core.withdrawals import Restoration, Withdrawal
 from publisher.documents.state import decode, encode
 from publisher.errors import StoreError
 
-Kind = Record | Amendment
-
 STATEMENT = "https://in-toto.io/Statement/v1"
-_PREDICATES: dict[str, type[Record] | type[Amendment]] = {
+_PREDICATES: dict[str, type[AnyRecord]] = {
     "urn:publish-gate:promotion:v1": Record,
     "urn:publish-gate:amendment:v1": Amendment,
+    "urn:publish-gate:withdrawal:v1": Withdrawal,
+    "urn:publish-gate:restoration:v1": Restoration,
 }
 _TYPES = {kind: name for name, kind in _PREDICATES.items()}
 
 
-def write_statement(record: Kind) -> bytes:
+def write_statement(record: AnyRecord) -> bytes:
     """Write a record as an in-toto statement whose subjects are the files that it tells of.
 
     Those of a set are among them however its swap ended, for a statement without any subject is none.
@@ -34,7 +35,7 @@ def write_statement(record: Kind) -> bytes:
     return json.dumps(statement, indent=1).encode() + b"\n"
 
 
-def read_statement(payload: bytes, name: str) -> Kind:
+def read_statement(payload: bytes, name: str) -> AnyRecord:
     """Read a record from an in-toto statement; `name` is what errors call it.
 
     Raises:
@@ -72,12 +73,13 @@ def is_signed(data: bytes, name: str) -> bool:
     return _load(data, name).get("dsseEnvelope") is not None
 
 
-def _list_subjects(record: Kind) -> Iterator[tuple[str, Digest]]:
+def _list_subjects(record: AnyRecord) -> Iterator[tuple[str, Digest]]:
     if isinstance(record, Amendment):
         yield record.key, record.digest
         return
     yield from ((file.key, file.digest) for file in record.files)
-    yield from ((member.key, member.new) for each in record.swaps for member in each.swap.members)
+    swaps = record.swaps if isinstance(record, Record) else ()
+    yield from ((member.key, member.new) for each in swaps for member in each.swap.members)
 
 
 def _load(data: bytes, name: str) -> dict[str, Any]:

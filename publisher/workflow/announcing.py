@@ -106,10 +106,11 @@ def announce(
     url = None
     if world.forum is not None:
         forum = world.forum()
-        check_lease()
-        url = forum.find(announcement.external_id) or forum.post(
-            announcement.title, render_discourse(announcement), announcement.external_id
-        )
+        url = forum.find(announcement.external_id)
+        if url is None:
+            check_lease()
+            body = render_discourse(announcement)
+            url = forum.post(announcement.title, body, announcement.external_id)
     try:
         if world.hook is not None:
             check_lease()

@@ -9,8 +9,9 @@ from publisher.core.digests import Digest
 from publisher.core.gate import OWNER, find_gated
 from publisher.core.keys import parents
 from publisher.core.plan import Look
+from publisher.core.pointers import NAME as POINTERS_NAME
 from publisher.core.profile import RM, Release
-from publisher.core.promotions import Amendment, find_amended
+from publisher.core.promotions import Record, find_amended
 from publisher.core.snapshot import (
     ReleaseSnapshot,
     RoleStaging,
@@ -19,6 +20,7 @@ from publisher.core.snapshot import (
     StoredObject,
 )
 from publisher.ports import Bucket
+from publisher.workflow.pointers import gather_pointers, read_staged_pointers
 from publisher.workflow.proofs import check_hand_over, check_sidecars
 from publisher.workflow.world import World
 
@@ -43,10 +45,12 @@ def gather(world: World, releases: Iterable[Release]) -> Snapshot:
         provisioned=world.provisioned,
         gate_lost=OWNER not in entries and world.state.has_promotions(),
         signed_records=world.signed_records,
+        entries=entries,
     )
     published = snapshot.published()
+    pointers = gather_pointers(world, snapshot)
     checked = (replace(found, checked=check_sidecars(world, found, published)) for found in snapshots)
-    return replace(snapshot, releases=tuple(checked))
+    return replace(snapshot, releases=tuple(checked), pointers=pointers)
 
 
 def find_moved(world: World, looks: Iterable[Look]) -> tuple[str, ...]:
@@ -71,20 +75,26 @@ def _gather_release(world: World, release: Release) -> ReleaseSnapshot:
         rm=_gather_files(world, f"{RM}/{release.name}/", ()),
         numbers=numbers,
         amended=find_amended(records),
-        amendments=sum(isinstance(record, Amendment) for record in records),
+        amendments=sum(not isinstance(record, Record) for record in records),
+        withdrawn=world.state.read_cases(release.name),
     )
 
 
 def _gather_role(world: World, role: str, release: str) -> RoleStaging:
     prefix = f"{role}/{release}/"
+    mine = world.profile.list_pointers(role)
+    names = (sums.NAME, sums.COMMIT_NAME, *((POINTERS_NAME,) if mine else ()))
     # The hand-over is read before the files: what is uploaded meanwhile shows as a difference.
-    hand_over = {name: _read_small(world, prefix + name) for name in (sums.NAME, sums.COMMIT_NAME)}
+    hand_over = {name: _read_small(world, prefix + name) for name in names}
+    objects = _gather_files(world, prefix, hand_over)
+    said = hand_over.get(POINTERS_NAME)
     return RoleStaging(
-        objects=_gather_files(world, prefix, hand_over),
+        objects=objects,
         sums=hand_over[sums.NAME],
         commit=hand_over[sums.COMMIT_NAME],
         hold=_read_small(world, hold_key(role, release)),
         signed=check_hand_over(world, role, prefix, hand_over[sums.NAME]),
+        pointers=read_staged_pointers(world, prefix, said, objects, mine) if mine else None,
     )
 
 

@@ -5,11 +5,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 
-from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, seconds_left
+from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, can_be_taken_over, seconds_left
 from publisher.errors import ConflictError, LeaseError, StoreError
 from publisher.workflow.gate import GateKeeper, claim_gate
 from publisher.workflow.state import StateStore, Stored
 from publisher.workflow.world import World
+
+_TRIES = 5
+"""How often a lease is asked for that its holder may just be renewing."""
 
 
 class LeaseHolder:
@@ -71,16 +74,21 @@ class LeaseHolder:
 
 @contextmanager
 def hold_lease(
-    world: World, purpose: str, claim: Callable[[World, GateKeeper, str], None] = claim_gate
+    world: World,
+    purpose: str,
+    claim: Callable[[World, GateKeeper, str], None] = claim_gate,
+    *,
+    take_over: bool = False,
 ) -> Generator[tuple[LeaseHolder, GateKeeper]]:
     """Win the lease, hold it for the body of the `with`, free it on the way out, whatever that is.
 
-    Once it is won, `claim` takes the gate over from whoever wrote to it before.
+    Once it is won, `claim` takes the gate over from whoever wrote to it before. With `take_over` it is won
+    from a run that still holds it, but for a withdrawal; that run stops at its next look at the lease.
 
     Raises:
         LeaseError: Another holds it; nothing was written.
     """
-    holder = _acquire(world, purpose)
+    holder = _take_over(world, purpose) if take_over else _acquire(world, purpose)
     try:
         keeper = GateKeeper(world.gate, holder.check)
         claim(world, keeper, holder.token)
@@ -93,23 +101,57 @@ def hold_lease(
 
 
 def _acquire(world: World, purpose: str) -> LeaseHolder:
-    state = world.state
-    stored = state.read_lease()
-    if stored is not None:
-        left = seconds_left(stored.value, stored.modified, stored.now)
-        if left:
-            raise LeaseError(
-                f"the lease is held by {stored.value.holder} for {stored.value.purpose}; "
-                f"it expires in {left} s unless renewed",
-                "wait until that run has ended, then run again",
-            )
+    stored = world.state.read_lease()
+    _refuse_held(stored)
+    return _win(world, purpose, stored)
+
+
+def _take_over(world: World, purpose: str) -> LeaseHolder:
+    lost = LeaseError("the lease is written all the time", "run again")
+    for _ in range(_TRIES):
+        stored = world.state.read_lease()
+        if stored is None or not can_be_taken_over(stored.value):
+            _refuse_held(stored)
+        try:
+            holder = _win(world, purpose, stored)
+        except LeaseError as error:
+            # Its holder has renewed it just now, or was about to end.
+            lost = error
+            continue
+        if _count_left(stored):
+            who = f"{stored.value.holder}, who had it for {stored.value.purpose}" if stored else ""
+            world.observer.warn(f"the lease is taken over from {who}: that run stops")
+        return holder
+    raise lost
+
+
+def _count_left(stored: Stored[Lease] | None) -> int:
+    return seconds_left(stored.value, stored.modified, stored.now) if stored else 0
+
+
+def _refuse_held(stored: Stored[Lease] | None) -> None:
+    left = _count_left(stored)
+    if stored and left:
+        raise LeaseError(
+            f"the lease is held by {stored.value.holder} for {stored.value.purpose}; "
+            f"it expires in {left} s unless renewed",
+            "wait until that run has ended, then run again",
+        )
+
+
+def _win(world: World, purpose: str, stored: Stored[Lease] | None) -> LeaseHolder:
+    """Write a lease of one's own over the one that was read, or over none.
+
+    Raises:
+        LeaseError: Somebody else wrote it meanwhile.
+    """
     lease = Lease(schema=1, token=world.new_id(), holder=world.caller.who(), purpose=purpose, seconds=SECONDS)
     try:
-        etag = state.write_lease(lease, stored.etag if stored else None)
+        etag = world.state.write_lease(lease, stored.etag if stored else None)
     except ConflictError as error:
-        now = state.read_lease()
+        now = world.state.read_lease()
         if now is None or now.value.token != lease.token:
             holder = now.value.holder if now else "another"
             raise LeaseError(f"{holder} took the lease at the same moment", "run again") from error
         etag = now.etag
-    return LeaseHolder(state, lease, etag)
+    return LeaseHolder(world.state, lease, etag)

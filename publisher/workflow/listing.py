@@ -29,7 +29,7 @@ from publisher.core.listing_changes import (
     renew_release,
 )
 from publisher.core.listing_checks import validate_release, validate_rows
-from publisher.core.listing_plan import plan_listing
+from publisher.core.listing_plan import plan_listing, plan_unlisting
 from publisher.core.listing_rules import ListingRules
 from publisher.core.refusals import Refusal
 from publisher.errors import ListingError, ListingUnknownError
@@ -59,7 +59,11 @@ class Listed:
 
 
 def read_public(world: World, contents: Contents) -> tuple[PublicFile, ...]:
-    """Describe what of a release is public; a file whose store holds no digest is streamed once."""
+    """Describe what of a release is public and not withdrawn.
+
+    A file whose store holds no digest is streamed once.
+    """
+    unlisted = world.state.list_unlisted()
 
     def describe(key: str) -> tuple[int, Digest] | None:
         found = world.public.describe(key)
@@ -67,7 +71,7 @@ def read_public(world: World, contents: Contents) -> tuple[PublicFile, ...]:
             return None
         return found.size, found.digest or world.public.compute_digest(found.version)
 
-    entries = contents.entries
+    entries = [entry for entry in contents.entries if entry.key not in unlisted]
     found = world.parallel.map(describe, [entry.key for entry in entries])
     return tuple(
         PublicFile(entry, size, digest)
@@ -156,6 +160,34 @@ class Lister:
             f"the rows of {wanted.release.name} are not what was written to them",
             "see whether somebody else changes them; then run again",
         )
+
+    def unlist(
+        self, files: Iterable[PublicFile], check_lease: Callable[[], None]
+    ) -> tuple[tuple[Change, ...], bool]:
+        """Take out of the listing all but `files`; without any row, the release is no longer published.
+
+        Returns:
+            The changes that were made, and whether the family has lost its latest release by them.
+
+        Raises:
+            ListingError: The database refused something, or does not hold what was written to it.
+        """
+        files = tuple(files)
+        slug = self._want(files).release.slug
+        found = self._database.find_release(slug)
+        if found is None:
+            return (), False
+        if any(file.entry.key in self._contents.rows for file in files):
+            return self.list_files(files, check_lease, create=False, renew=True).changes, False
+        made: list[Change] = []
+        for _ in range(_ROUNDS):
+            changes = plan_unlisting(self._database.read_files(found.id), found)
+            if not changes:
+                lost = any(isinstance(each, UpdateRelease) and each.before.is_latest for each in made)
+                return tuple(made), lost
+            self._apply(changes, check_lease, made)
+            found = self._database.find_release(slug) or found
+        raise ListingError(f"the rows of {slug} are still there", "see whether somebody else writes them")
 
     def _apply(self, changes: Iterable[Change], check_lease: Callable[[], None], made: list[Change]) -> bool:
         """Make changes, and tell whether the answer to one was lost, so that it has to be looked at."""

@@ -7,7 +7,7 @@ from publisher.core.digests import display, of_bytes
 from publisher.core.identity import Identity, Rejected
 from publisher.core.plan import Plan
 from publisher.core.profile import PublicRecord, Release
-from publisher.core.promotions import Amendment, Record
+from publisher.core.promotions import Amendment, AnyRecord, Record
 from publisher.core.refusals import Refusal
 from publisher.core.signatures import refuse_identity
 from publisher.core.urls import make_path
@@ -62,7 +62,7 @@ def log_in_to_finish(world: World, plan: Plan) -> Signer | None:
 def write_record(
     world: World,
     check_lease: Callable[[], None],
-    record: Record | Amendment,
+    record: AnyRecord,
     *,
     signer: Signer | None,
     recorders: Iterable[Identity],
@@ -81,7 +81,7 @@ def write_record(
         stored = world.state.write_record(record.release, record.number, data)
     if _name(stored.value) != _name(record):
         raise UnfinishedError(
-            f"record {record.number} of {record.release} is of another promotion or amendment",
+            f"record {record.number} of {record.release} is of something else",
             "ask ops to look into _state/records/",
         )
     if public is not None:
@@ -107,7 +107,7 @@ def publish_amendments(
 
 def read_public_records(
     visitor: Visitor, release: Release
-) -> tuple[tuple[Record | Amendment, ...], tuple[Refusal, ...]]:
+) -> tuple[tuple[AnyRecord, ...], tuple[Refusal, ...]]:
     """Read and verify the public records of a release, from the first to the last that there is.
 
     One that is missing between two others is refused.
@@ -125,7 +125,7 @@ def read_public_records(
     return records, refusals
 
 
-def _read_all(visitor: Visitor, release: Release) -> Iterator[Record | Amendment | Refusal]:
+def _read_all(visitor: Visitor, release: Release) -> Iterator[AnyRecord | Refusal]:
     for number in count(1):
         public = _place(visitor, release, number)
         data = _read(visitor, public)
@@ -142,7 +142,7 @@ def _read_all(visitor: Visitor, release: Release) -> Iterator[Record | Amendment
 
 def judge_record(
     visitor: Visitor, release: Release, number: int, key: str, data: bytes
-) -> Record | Amendment | Refusal:
+) -> AnyRecord | Refusal:
     """Verify that `data`, found at `key`, is the record of that release and number, and read it."""
     found = _open(visitor, data, key, visitor.profile.find_recorders(release))
     if isinstance(found, Rejected):
@@ -169,7 +169,7 @@ def _read(visitor: Visitor, public: PublicRecord) -> bytes | None:
 
 def _open(
     visitor: Visitor, data: bytes, key: str, recorders: tuple[Identity, ...]
-) -> Record | Amendment | Rejected:
+) -> AnyRecord | Rejected:
     try:
         if not visitor.signed_records and not is_signed(data, key):
             visitor.observer.warn(f"{key} is not signed: anybody who can write there may have made it")
@@ -181,7 +181,7 @@ def _open(
 
 
 def _sign(
-    world: World, record: Record | Amendment, signer: Signer | None, recorders: tuple[Identity, ...]
+    world: World, record: AnyRecord, signer: Signer | None, recorders: tuple[Identity, ...]
 ) -> bytes:
     statement = write_statement(record)
     if not world.signed_records:
@@ -226,6 +226,10 @@ def _publish(world: World, public: PublicRecord, data: bytes) -> None:
     raise StoreError(f"{public.key} could not be created: the store keeps answering conflict", "run again")
 
 
-def _name(record: Record | Amendment) -> tuple[str, str]:
-    """Name what a record is of: a promotion, or the new digest of one sidecar."""
-    return ("", record.promotion) if isinstance(record, Record) else (record.key, record.digest)
+def _name(record: AnyRecord) -> tuple[str, str]:
+    """Name what a record is of: a promotion, the new digest of one sidecar, a withdrawal or its end."""
+    if isinstance(record, Amendment):
+        return record.key, record.digest
+    if isinstance(record, Record):
+        return "", record.promotion
+    return type(record).__name__, record.id

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -11,9 +12,20 @@ from publisher.core.announced import Announced
 from publisher.core.decide import state_key
 from publisher.core.lease import Lease
 from publisher.core.plan import Plan
-from publisher.core.promotions import Amendment, Mark, Phase, Record, judge_phase
+from publisher.core.pointers_swap import History, Swap, extend_history, history_key
+from publisher.core.promotions import AnyRecord, Mark, Phase, judge_phase
 from publisher.core.share import Share
 from publisher.core.snapshot import ReleaseState, Unfinished
+from publisher.core.withdrawals import (
+    Case,
+    CaseMark,
+    Course,
+    Restoration,
+    Withdrawal,
+    find_ended,
+    find_unlisted,
+    judge_course,
+)
 from publisher.documents.adoption import read_adoption, write_adoption
 from publisher.documents.state import decode, encode
 from publisher.documents.statement import extract_payload, read_statement
@@ -29,6 +41,7 @@ _TRIES = 3
 _RECORDS = "_state/records/"
 _SHARES = "_state/shares/"
 _ANNOUNCED = "_state/announced/"
+_WITHDRAWALS = "_state/withdrawals/"
 _ADOPTED = "_state/adopted/"
 
 
@@ -48,7 +61,7 @@ class StoredRecord:
     """A record as it is stored, in a bundle or bare, and what it says."""
 
     data: bytes
-    value: Record | Amendment
+    value: AnyRecord
 
 
 class StateStore:
@@ -97,14 +110,15 @@ class StateStore:
         return bool(self._staging.list_keys(_PROMOTIONS))
 
     def read_unfinished(self, gated: Collection[str]) -> tuple[Unfinished, ...]:
-        """Read every promotion that is neither done nor abandoned.
+        """Read every promotion that is neither done nor abandoned, nor ended by a withdrawal.
 
         Args:
             gated: The promotions that the gate shows or has withdrawn.
         """
         unfinished: list[Unfinished] = []
+        ended = find_ended(self.read_cases())
         for promotion, found in sorted(self.read_marks().items()):
-            phase = judge_phase(found, gated=promotion in gated)
+            phase = judge_phase(found, gated=promotion in gated, ended=promotion in ended)
             if "plan" in found and phase in {Phase.PLANNED, Phase.LIVE}:
                 unfinished.append(Unfinished(self.read_plan(promotion), live=phase is Phase.LIVE))
         return tuple(unfinished)
@@ -157,7 +171,12 @@ class StateStore:
             return None
         return StoredRecord(found.data, read_statement(extract_payload(found.data, key), key))
 
-    def read_records(self, release: str, numbers: Iterable[int]) -> tuple[Record | Amendment, ...]:
+    def read_record_bytes(self, release: str, number: int) -> bytes:
+        """Read a record as it is stored, whatever it is; nothing where there is none."""
+        found = self._staging.read(f"{_RECORDS}{release}/{number}.json")
+        return found.data if found else b""
+
+    def read_records(self, release: str, numbers: Iterable[int]) -> tuple[AnyRecord, ...]:
         """Read the records of a release with these numbers, in their order."""
         found = (self.read_record(release, number) for number in sorted(numbers))
         return tuple(stored.value for stored in found if stored)
@@ -184,7 +203,66 @@ class StateStore:
 
     def list_unlisted(self) -> frozenset[str]:
         """Name the public keys that no page shows, since they were withdrawn or are to be hidden."""
-        return frozenset()
+        return find_unlisted(self.read_cases())
+
+    def read_cases(self, release: str | None = None) -> tuple[Case, ...]:
+        """Read the withdrawals that are not over, of one release or of all, in the order of their records."""
+        marks: dict[str, set[str]] = {}
+        for key in self._staging.list_keys(_WITHDRAWALS if release is None else f"{_WITHDRAWALS}{release}/"):
+            folder, _, mark = key.rpartition("/")
+            marks.setdefault(folder, set()).add(mark.removesuffix(".json"))
+        cases = [
+            self._read_case(folder, judge_course(found))
+            for folder, found in marks.items()
+            if judge_course(found) is not Course.OVER
+        ]
+        return tuple(sorted(cases, key=lambda case: (case.withdrawal.release, case.withdrawal.number)))
+
+    def write_withdrawal(self, withdrawal: Withdrawal) -> None:
+        """Write down a withdrawal: from here on it can only be finished, or restored."""
+        self._create_once(f"{_name_case(withdrawal)}/withdrawal.json", withdrawal)
+
+    def write_restoration(self, restoration: Restoration) -> Restoration:
+        """Write down that a withdrawal is taken back, and answer the restoration that is there."""
+        return self._create_or_read(f"{_name_case(restoration)}/restored.json", restoration)
+
+    def mark_case(self, case: Withdrawal | Restoration, mark: CaseMark) -> None:
+        """Write that a withdrawal is done, or its restoration over; a mark that is there already stays."""
+        name = "done" if isinstance(case, Withdrawal) else "over"
+        self._create_or_read(f"{_name_case(case)}/{name}.json", mark)
+
+    def _read_case(self, folder: str, course: Course) -> Case:
+        found = self._read(Withdrawal, f"{folder}/withdrawal.json")
+        if found is None:
+            raise StoreError(f"{folder}/withdrawal.json is gone", "restore it from the bucket's versions")
+        restoring = course is Course.RESTORING
+        restored = self._read(Restoration, f"{folder}/restored.json") if restoring else None
+        return Case(found.value, course, restored.value if restored else None)
+
+    def read_history(self, name: str) -> Stored[History] | None:
+        """Read what the files of a set of mutable ones have been, or answer None if none was ever swapped."""
+        return self._read(History, history_key(name))
+
+    def extend_history(self, swap: Swap) -> None:
+        """Add a swap that is done to the history of its set; one that is in it already changes nothing."""
+        for _ in range(_TRIES):
+            stored = self.read_history(swap.name)
+            before = stored.value if stored else None
+            after = extend_history(before, swap)
+            if after == before:
+                return
+            with suppress(ConflictError):
+                self._write_history(after, stored.etag if stored else None)
+                return
+        key = history_key(swap.name)
+        raise StoreError(f"{key} could not be written: the store keeps answering conflict", "run again")
+
+    def _write_history(self, history: History, etag: str | None) -> None:
+        key = history_key(history.name)
+        if etag is None:
+            self._staging.create(key, encode(history))
+        else:
+            self._staging.replace(key, encode(history), etag)
 
     def read_announced(self, release: str) -> Announced | None:
         """Read in which post a release was announced, or answer None if it was not."""
@@ -216,7 +294,7 @@ class StateStore:
             if self.read_adoption(key) != adoption:
                 raise
 
-    def _create_once(self, key: str, value: Plan | Share) -> None:
+    def _create_once(self, key: str, value: Plan | Share | Withdrawal) -> None:
         try:
             self._staging.create(key, encode(value))
         except ConflictError:
@@ -247,6 +325,10 @@ class StateStore:
             return None
         value = decode(kind, found.data, key)
         return Stored(value, found.version_id, found.etag, found.modified, found.now)
+
+
+def _name_case(case: Withdrawal | Restoration) -> str:
+    return f"{_WITHDRAWALS}{case.release}/{case.id}"
 
 
 def _read_number(key: str, prefix: str) -> int:

@@ -3,15 +3,17 @@
 The list is open: a step is a name and a function, and what it needs is in the `Run`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from publisher.core import gate
-from publisher.core.digests import Digest, display
+from publisher.core import aliases, gate
+from publisher.core.aliases import AliasMoved
+from publisher.core.digests import Digest, display, of_bytes
 from publisher.core.gate import Change
 from publisher.core.keys import PENDING
 from publisher.core.plan import Plan, PlannedFile, Version
+from publisher.core.pointers_swap import Swapped, Verdict
 from publisher.core.promotions import Mark, Phase, make_records
 from publisher.core.snapshot import Copied
 from publisher.errors import (
@@ -33,14 +35,17 @@ from publisher.workflow.lease import LeaseHolder
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.outside import wait_for_signals
 from publisher.workflow.pages import PageWriter
+from publisher.workflow.purging import purge
 from publisher.workflow.records import write_record
+from publisher.workflow.swapping import Swapper, describe_end
 from publisher.workflow.world import World
 
 MAX_PENDING_AGE = timedelta(days=1)
 """A pending copy older than this is made again, long before the bucket's rules would expire it."""
 
 LOOK = "look"
-CAN_BE_GIVEN_UP = frozenset({LOOK, "pages", "outside", "listing", "announce"})
+POINTERS = "pointers"
+CAN_BE_GIVEN_UP = frozenset({LOOK, POINTERS, "pages", "outside", "listing", "announce"})
 """The steps after go-live that can be left out with a reason, on record."""
 
 GO_LIVE = "go live"
@@ -57,7 +62,7 @@ class Run:
     `given_up` names the steps that are left out, each with the reason.
     `resumed` tells that an earlier run may have died anywhere after go-live.
     `step` names the one under way. `pending` and `placed` remember what this run has seen of the copies; a
-    run without them asks the store.
+    run without them asks the store. `swapped` and `moved` say how sets of mutable files and aliases ended.
     """
 
     world: World
@@ -71,6 +76,8 @@ class Run:
     resumed: bool = False
     pending: dict[str, Version] = field(default_factory=dict[str, Version])
     placed: dict[str, Version] = field(default_factory=dict[str, Version])
+    swapped: tuple[Swapped, ...] = ()
+    moved: tuple[AliasMoved, ...] = ()
     streamed: int = 0
     step: str = ""
 
@@ -79,13 +86,19 @@ class Run:
         wait(self.world, self.lease.check, seconds)
 
 
+def _always(plan: Plan) -> bool:
+    _ = plan
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One act of a promotion, and what to tell people of it."""
+    """One act of a promotion, and what to tell people of it. `concerns` tells whether a plan has it at all."""
 
     name: str
     act: Callable[[Run], None]
     text: str
+    concerns: Callable[[Plan], bool] = _always
 
 
 def pending_key(promotion: str, key: str) -> str:
@@ -106,7 +119,7 @@ def copy_files(run: Run) -> None:
             return 0
         return _copy(run, file)
 
-    _run_files(run, copy)
+    _run_files(run, copy, (*run.plan.files, *run.plan.swap_files))
 
 
 def list_paths(run: Run) -> None:
@@ -212,7 +225,7 @@ def place_files(run: Run) -> None:
             foreign.append(f"{file.key}: found {display(found or '')}, expected {display(file.digest)}")
         return streamed
 
-    _run_files(run, place)
+    _run_files(run, place, run.plan.files)
     if foreign:
         raise UnfinishedError(
             "\n  ".join(["an object that is not of this promotion lies at a public key:", *sorted(foreign)]),
@@ -226,12 +239,42 @@ def look_at_files(run: Run) -> None:
     run.streamed += look(run.world, run.lease.check, files, promotion=run.plan.id, deep=run.deep)
 
 
+def swap_pointers(run: Run) -> None:
+    """Swap the plan's sets of mutable files; one that somebody else has moved on is told, and left alone."""
+    swapper = Swapper(run.world, run.lease.check, run.plan, lambda file: _fetch_pending(run, file))
+    run.swapped = swapper.swap_all()
+    for ended in run.swapped:
+        for text in describe_end(ended):
+            run.world.observer.warn(text)
+        if ended.state is Verdict.DONE:
+            run.world.observer.note(f"{ended.swap.name} is that of {ended.swap.releases[-1]}")
+
+
+def move_aliases(run: Run) -> None:
+    """Move the plan's aliases in the gate, each only if it still is where it was when that was decided."""
+    changes = run.plan.aliases
+    run.keeper.write(lambda entries: aliases.move(entries, changes))
+    verdicts = aliases.judge_moves(run.world.gate.read_entries(), changes)
+    run.moved = tuple(AliasMoved(change, verdicts[change]) for change in changes)
+    run.wait(run.world.times.lag)
+    for change, state in verdicts.items():
+        if state is Verdict.DONE:
+            run.world.observer.note(f"{change.name}/ is {change.target}/")
+            # The CDN keeps answers under the key that the gate makes of an alias; caches before it do not.
+            folders = [folder for folder in (change.base, change.target) if folder is not None]
+            public = [key for folder in folders for key in run.world.public.list_keys(f"{folder}/")]
+            purge(run.world, run.lease.check, aliases.find_affected(change, public))
+        else:
+            run.world.observer.warn(f"{change.name}/ was superseded: somebody else has moved it meanwhile")
+
+
 def write_pages(run: Run) -> None:
     """Bring the index pages of every folder that the promotion touches to what is public now."""
     if run.plan.pages is None:
         return
     writer = PageWriter(run.world, run.keeper, run.lease.check, run.plan.pages)
-    written = writer.refresh([file.key for file in run.plan.files], run.plan.id)
+    touched = [file.key for file in (*run.plan.files, *run.plan.swap_files)]
+    written = writer.refresh(touched, run.plan.id)
     run.world.observer.note(f"{len(written)} page files written")
 
 
@@ -288,7 +331,7 @@ def settle(run: Run) -> None:
 def record(run: Run) -> None:
     """Record what was made public, for each release, signed and beside it, and mark the promotion done."""
     now = run.world.staging.now()
-    entries = make_records(run.plan, run.who, now, run.given_up)
+    entries = make_records(run.plan, run.who, now, run.given_up, run.swapped, run.moved)
     for release, entry in zip(run.plan.releases, entries, strict=True):
         write_record(
             run.world,
@@ -311,6 +354,18 @@ AFTER_LIVE = (
     Step("mark", mark_live, "public: written down for good"),
     Step("place", place_files, "every file to its public key, created and never overwritten"),
     Step(LOOK, look_at_files, "at every URL, as users see it"),
+    Step(
+        POINTERS,
+        swap_pointers,
+        "sets of mutable files, each over what it was built from",
+        lambda plan: bool(plan.swaps),
+    ),
+    Step(
+        "aliases",
+        move_aliases,
+        "folders that stand for the newest release's",
+        lambda plan: bool(plan.aliases),
+    ),
     Step("pages", write_pages, "index pages of every folder that it touches, made from the bucket"),
     Step("outside", wait_for_others, "what others have to show before it is listed"),
     Step("listing", list_releases, "the release database: new rows before stale ones go, flags last"),
@@ -327,6 +382,8 @@ RESUME = (Step("list", list_again, "what an earlier run left unfinished is shown
 def run_steps(run: Run, steps: Iterable[Step]) -> None:
     """Do `steps` in order."""
     for step in steps:
+        if not step.concerns(run.plan):
+            continue
         run.step = step.name
         if step.name in run.given_up:
             run.world.observer.warn(f"given up: {step.name}: {run.given_up[step.name]}")
@@ -335,9 +392,9 @@ def run_steps(run: Run, steps: Iterable[Step]) -> None:
         step.act(run)
 
 
-def _run_files(run: Run, work: Callable[[PlannedFile], int]) -> None:
+def _run_files(run: Run, work: Callable[[PlannedFile], int], files: Sequence[PlannedFile]) -> None:
     observer = run.world.observer
-    observer.expect(len(run.plan.files), run.plan.size)
+    observer.expect(len(files), sum(file.size for file in files))
 
     def watched(file: PlannedFile) -> int:
         streamed = work(file)
@@ -345,7 +402,7 @@ def _run_files(run: Run, work: Callable[[PlannedFile], int]) -> None:
         return streamed
 
     try:
-        run.streamed += sum(run.world.parallel.map(watched, run.plan.files))
+        run.streamed += sum(run.world.parallel.map(watched, files))
     finally:
         observer.finish()
 
@@ -362,6 +419,18 @@ def _copy(run: Run, file: PlannedFile) -> int:
             "nobody can reach that copy; run again",
         )
     return streamed
+
+
+def _fetch_pending(run: Run, file: PlannedFile) -> bytes:
+    """Read the waiting copy of a mutable file; one that expired is made again from the staged version."""
+    key = pending_key(run.plan.id, file.key)
+    found = run.world.public.read(key)
+    if found is None:
+        _copy(run, file)
+        found = run.world.public.read(key)
+    if found is None or of_bytes(found.data) != file.digest:
+        raise StoreError(f"the waiting copy of {file.key} is not the one that was planned", "run again")
+    return found.data
 
 
 def _settle(run: Run, copied: Copied, size: int) -> tuple[int, Digest]:

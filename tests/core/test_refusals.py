@@ -42,7 +42,7 @@ def test_no_other_refusal_can_be_waived(rule: str) -> None:
             "idle-waiver",
             f"{rule}:{TGZ}",
             f"a waiver of {rule!r}",
-            "one of extra, hold, missing",
+            "one of extra, hold, missing, pointer",
             f"run again without --waive {rule}:{TGZ}",
         ),
     )

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from publisher.core.digests import of_bytes
 from publisher.core.plan import Version
-from publisher.core.promotions import Amendment, Record, make_records
-from publisher.documents.statement import Kind, extract_payload, is_signed, read_statement, write_statement
+from publisher.core.promotions import Amendment, AnyRecord, Record, make_records
+from publisher.documents.statement import extract_payload, is_signed, read_statement, write_statement
 from publisher.errors import StoreError
 from tests.support.builders import NOON, SIG, SIGNER, TGZ, a_file, a_plan, a_refusal, a_waiver
 
@@ -45,7 +45,7 @@ JSON = st.recursive(
 )
 
 
-def edited(record: Kind, edit: Edit) -> bytes:
+def edited(record: AnyRecord, edit: Edit) -> bytes:
     """Give a statement after somebody edited it by hand."""
     statement: dict[str, Any] = json.loads(write_statement(record))
     edit(statement)
@@ -66,7 +66,7 @@ def bundle(payload: object) -> bytes:
 
 
 @ALL
-def test_a_record_is_read_back_as_it_was_written(record: Kind) -> None:
+def test_a_record_is_read_back_as_it_was_written(record: AnyRecord) -> None:
     assert read_statement(write_statement(record), "1.json") == record
 
 
@@ -99,7 +99,7 @@ def test_records_and_amendments_are_told_apart_by_their_predicate_types() -> Non
 @pytest.mark.parametrize(
     "found", ["https://slsa.dev/provenance/v1", "urn:publish-gate:promotion:v2", None, 1, []]
 )
-def test_a_statement_of_another_kind_is_an_error(record: Kind, found: object) -> None:
+def test_a_statement_of_another_kind_is_an_error(record: AnyRecord, found: object) -> None:
     data = edited(record, lambda statement: statement.update(predicateType=found))
 
     with pytest.raises(StoreError, match=r"^1\.json: found .*, expected a record of a promotion"):
@@ -108,7 +108,7 @@ def test_a_statement_of_another_kind_is_an_error(record: Kind, found: object) ->
 
 @ALL
 @pytest.mark.parametrize("change", [{"_type": "https://in-toto.io/Statement/v0.1"}, {"_type": None}])
-def test_a_statement_of_another_version_is_an_error(record: Kind, change: dict[str, object]) -> None:
+def test_a_statement_of_another_version_is_an_error(record: AnyRecord, change: dict[str, object]) -> None:
     with pytest.raises(StoreError, match=r"^1\.json: found .*, expected a record of a promotion"):
         read_statement(edited(record, lambda statement: statement.update(change)), "1.json")
 
@@ -160,7 +160,7 @@ def test_a_statement_without_a_whole_record_is_an_error(predicate: object) -> No
 
 
 @ALL
-def test_the_statement_is_taken_out_of_a_bundle(record: Kind) -> None:
+def test_the_statement_is_taken_out_of_a_bundle(record: AnyRecord) -> None:
     statement = write_statement(record)
     data = bundle(base64.b64encode(statement).decode())
 
@@ -169,7 +169,7 @@ def test_the_statement_is_taken_out_of_a_bundle(record: Kind) -> None:
 
 
 @ALL
-def test_a_bare_statement_is_given_back_as_it_is(record: Kind) -> None:
+def test_a_bare_statement_is_given_back_as_it_is(record: AnyRecord) -> None:
     statement = write_statement(record)
 
     assert extract_payload(statement, "1.json") == statement
@@ -177,7 +177,7 @@ def test_a_bare_statement_is_given_back_as_it_is(record: Kind) -> None:
 
 
 @ALL
-def test_a_bundle_with_a_null_for_its_envelope_is_not_signed(record: Kind) -> None:
+def test_a_bundle_with_a_null_for_its_envelope_is_not_signed(record: AnyRecord) -> None:
     data = edited(record, lambda statement: statement.update(dsseEnvelope=None))
 
     assert not is_signed(data, "1.json")
@@ -245,7 +245,7 @@ def test_whatever_is_stored_is_read_or_refused_and_never_crashes(data: bytes) ->
 
 @given(st.sampled_from([RECORD, AMENDMENT]), st.data())
 def test_a_statement_with_any_one_value_changed_is_another_record_or_none(
-    record: Kind, data: st.DataObject
+    record: AnyRecord, data: st.DataObject
 ) -> None:
     key = data.draw(st.sampled_from(["_type", "subject", "predicateType", "predicate"]))
     value = data.draw(JSON)

@@ -75,7 +75,7 @@ url = "https://git.example.org/v{release}"
 """,
     )
 )
-"""The site's project, with candidates, rows for both artifacts and for a third, optional one, and a signal."""
+"""The site's project, with candidates, rows for both artifacts and an optional third, and a signal."""
 
 SLUG = "tool-123"
 TAG = f"https://git.example.org/v{RELEASE}"
@@ -212,14 +212,14 @@ class FakeDatabase:
             if number != but
         )
 
-    def _refuse(self, wrong: bool, what: str) -> None:  # noqa: FBT001
+    def _refuse(self, wrong: bool, what: str) -> None:
         if wrong:
             raise ListingError(f"status 400: {what}", "correct it")
 
 
 @dataclass
 class FakeForum:
-    """A forum: one topic for each external id, whatever is posted. `loses` answers after the topic is made."""
+    """A forum: one topic for each external id. `loses` answers after a topic is made."""
 
     before: Before = lambda request, key: None
     topics: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
@@ -256,17 +256,17 @@ class FakeHook:
 
 @dataclass
 class Others:
-    """The public site, and around it everybody else, who answers unless `silent` (URLs) says not yet."""
+    """The public site, and around it everybody else, who answers 200 or what `statuses` say of a URL."""
 
     web: Web
     before: Before
-    silent: set[str]
+    statuses: Mapping[str, int]
 
     def head(self, url: str) -> Seen:
         if "git.example.org" not in url:
             return self.web.head(url)
         self.before("signal", url)
-        return Seen(404 if url in self.silent else 200, 0, None)
+        return Seen(self.statuses.get(url, 200), 0, None)
 
     def read(self, url: str) -> bytes | None:
         return self.web.read(url)
@@ -283,7 +283,7 @@ class ListedSite(Site):
     database: FakeDatabase = field(default_factory=FakeDatabase)
     forum: FakeForum = field(default_factory=FakeForum)
     hook: FakeHook = field(default_factory=FakeHook)
-    silent: set[str] = field(default_factory=set[str])
+    statuses: dict[str, int] = field(default_factory=dict[str, int])
     connect: Callable[[World], ReleaseDatabase] | None = None
     requests: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
@@ -299,10 +299,9 @@ class ListedSite(Site):
 
     def world(self, user: str = "rm") -> World:
         world = Site.world(self, user)
-        connect = self.connect or (lambda _: self.database)
 
         def database() -> ReleaseDatabase:
-            return connect(world)
+            return self.connect(world) if self.connect else self.database
 
         def forum() -> Announcer:
             return self.forum
@@ -310,7 +309,7 @@ class ListedSite(Site):
         def hook() -> Hook:
             return self.hook
 
-        web = Others(world.web, self._before, self.silent)
+        web = Others(world.web, self._before, self.statuses)
         return replace(world, web=web, database=database, forum=forum, hook=hook)
 
     def run(

@@ -265,6 +265,12 @@ def test_a_file_is_updated_and_no_other(number: int | None) -> None:
     assert db.read_files(1) == (FoundFile(1, 1, a_row("a")), FoundFile(2, 1, after))
 
 
+def test_a_file_is_the_same_by_its_id_whatever_its_slug_is_by_now() -> None:
+    _, db = a_db(UpdateFile(1, 2, a_row("renamed meanwhile"), a_row("c")))
+
+    assert db.read_files(1) == (FoundFile(1, 1, a_row("a")), FoundFile(2, 1, a_row("c")))
+
+
 def test_a_file_to_be_updated_by_its_slug_has_to_be_there_and_of_that_release() -> None:
     site, db = a_db()
     before = stored(site)
@@ -308,6 +314,10 @@ def test_one_release_of_a_family_is_the_latest_and_other_families_have_their_own
     of_all = [*open_db(site).list_releases(1), *open_db(site).list_releases(2)]
     assert [found.row.is_latest for found in of_all] == [False, True, True]
     assert of_all[0].row.is_published
+
+    db.apply(UpdateRelease(1, of_all[0].row, first))
+
+    assert [found.row.is_latest for found in db.list_releases(1)] == [False, True]
 
 
 def test_a_renewed_release_stays_as_it_is() -> None:
