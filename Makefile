@@ -26,7 +26,7 @@ sandbox: $(STAMP) ## Run the whole system on this machine until Ctrl-C: AWS, rol
 test: $(STAMP) ## Run the tests (minutes)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
-test-slow: $(STAMP) ## Run the long tests
+test-slow: $(STAMP) ## Run the long tests; some want a browser: apt-get install chromium
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 coverage: $(STAMP) ## Branch coverage of the core's rules; fails below 100 %
