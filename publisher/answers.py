@@ -6,6 +6,7 @@ from typing import Any
 from publisher.core.faults import Fault
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan
+from publisher.core.pointers_swap import Swap
 from publisher.core.refusals import Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus
 from publisher.outcomes import (
@@ -27,12 +28,14 @@ from publisher.outcomes import (
     Promoted,
     Refused,
     Reported,
+    Restored,
     Script,
     Shared,
     SignedReleases,
     Uploaded,
     Verified,
     Waited,
+    Withdrawn,
 )
 
 Json = dict[str, Any]
@@ -81,6 +84,18 @@ def _write_plan(plan: Plan) -> Json:
         "files": [{"key": f.key, "digest": f.digest, "size": f.size, "role": f.role} for f in plan.files],
         "bytes": plan.size,
         "waived": [write_refusal(refusal) for refusal in plan.waived],
+        "pointers": [_write_swap(swap) for swap in plan.swaps],
+        "aliases": [
+            {"alias": a.name, "from": a.base, "to": a.target, "release": a.release} for a in plan.aliases
+        ],
+    }
+
+
+def _write_swap(swap: Swap) -> Json:
+    return {
+        "set": swap.name,
+        "releases": list(swap.releases),
+        "files": [{"key": m.key, "from": m.base, "to": m.new} for m in swap.members],
     }
 
 
@@ -91,6 +106,15 @@ def _write_promoted(outcome: Promoted) -> Json:
         "already_public": outcome.already_public,
         "artifact_bytes_through_publisher": outcome.streamed,
         "finished": list(outcome.finished),
+        "swapped": [
+            {
+                "set": ended.swap.name,
+                "state": str(ended.state),
+                "superseded": list(ended.superseded),
+                "left_behind": list(ended.left_behind),
+            }
+            for ended in outcome.swapped
+        ],
     }
 
 
@@ -192,6 +216,7 @@ def _write_verified(outcome: Verified) -> Json:
         "files": [{"key": file.key, "artifact": file.artifact, "by": file.by} for file in outcome.files],
         "identities": _write_identities(outcome.identities),
         "records": outcome.records,
+        "withdrawn": list(outcome.gone),
         "refusals": [write_refusal(refusal) for refusal in outcome.refusals],
     }
 
@@ -251,6 +276,7 @@ def _write_release(status: ReleaseStatus) -> Json:
         "refusals": [write_refusal(refusal) for refusal in status.refusals],
         "streamed": list(status.streamed),
         "identities": _write_identities(status.identities),
+        "pointers": dict(status.pointers),
     }
 
 
@@ -268,11 +294,32 @@ def _write_role(status: RoleStatus) -> Json:
     }
 
 
+def _write_withdrawn(outcome: Withdrawn) -> Json:
+    return {
+        "release": outcome.release,
+        "withdrawals": list(outcome.withdrawals),
+        "keys": list(outcome.keys),
+        "ended": list(outcome.ended),
+        "unlist": outcome.unlist,
+        "changed": outcome.changed,
+    }
+
+
+def _write_restored(outcome: Restored) -> Json:
+    return {
+        "release": outcome.release,
+        "withdrawals": list(outcome.withdrawals),
+        "keys": list(outcome.keys),
+        "changed": outcome.changed,
+    }
+
+
 def _write_rebuilt(outcome: GateRebuilt) -> Json:
     return {
         "live": list(outcome.live),
         "planned": list(outcome.planned),
         "releases": list(outcome.releases),
+        "withdrawn": list(outcome.withdrawn),
     }
 
 
@@ -333,6 +380,8 @@ _WRITERS: Mapping[type[Outcome], tuple[str, Callable[[Any], Json]]] = {
     AnnouncedReleases: ("announced", _write_announced),
     Drafted: ("drafted", _write_drafted),
     Indexed: ("indexed", _write_indexed),
+    Withdrawn: ("withdrawn", _write_withdrawn),
+    Restored: ("restored", _write_restored),
     Reported: ("reported", _write_reported),
     Script: ("script", _write_script),
     Audited: ("audited", _write_audited),

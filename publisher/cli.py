@@ -22,6 +22,7 @@ from publisher.commands import (
     hold,
     index,
     listing,
+    pointers,
     promote,
     share,
     sidecars,
@@ -30,6 +31,7 @@ from publisher.commands import (
     upload,
     verify,
     wait,
+    withdraw,
 )
 from publisher.commands import open as open_command
 from publisher.completion import SHELLS, complete_role, make_script
@@ -37,6 +39,7 @@ from publisher.core.decide import Decision
 from publisher.core.plan import Extras
 from publisher.core.refusals import WAIVABLE, Waiver
 from publisher.core.share import MAX_HOURS
+from publisher.core.withdrawals import Preview
 from publisher.errors import Exit, PublisherError, StoppedError, UsageError
 from publisher.outcomes import Outcome, Script
 from publisher.output import prepare_streams
@@ -360,7 +363,9 @@ def amend_(*, release: str, file: str, reason: str) -> Outcome:
 @click.argument("releases", nargs=-1, required=True)
 @click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
-@click.option("--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra or hold.")
+@click.option(
+    "--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra, hold or pointer."
+)
 @click.option(
     "--give-up",
     metavar="STEP",
@@ -402,19 +407,35 @@ def promote_(
         Extras(announce.read_prose(announce_from), create_release),
         dict.fromkeys(give_up, (reason or "").strip()),
     )
-    settings = _settings()
-    output = settings.make_output()
+    return promote.run(wire(), request, _make_confirm(yes=yes))
 
-    def confirm(decision: Decision) -> bool:
-        if not (yes and settings.quiet):
-            output.show_plan(decision)
-        if yes:
-            return True
-        if not sys.stdin.isatty():
-            raise UsageError("there is no terminal to ask on", "review the plan, then run again with --yes")
-        return click.confirm("Make this public?", err=True)
 
-    return promote.run(wire(), request, confirm)
+@publisher.command("pointers")
+@click.argument("releases", nargs=-1, required=True)
+@click.option("-n", "--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--plan", metavar="DIGEST", help="Go on only if the plan is still the one reviewed.")
+@click.option(
+    "--waive", metavar="RULE:SUBJECT", multiple=True, help="Go on against missing, extra, hold or pointer."
+)
+@click.option("--reason", help="Why it is waived, for the record.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@common
+def pointers_(
+    *,
+    releases: tuple[str, ...],
+    dry_run: bool,
+    plan: str | None,
+    waive: tuple[str, ...],
+    reason: str | None,
+    yes: bool,
+) -> Outcome:
+    """Swap the sets of mutable files that RELEASES have staged; all else of them is public already.
+
+    promote does it by itself; this is for a set that came late, or was built again.
+    """
+    waivers = _parse_waivers(waive, _check_reason(waive, reason))
+    request = pointers.PointersRequest(releases, waivers, plan, dry_run)
+    return pointers.run(wire(), request, _make_confirm(yes=yes))
 
 
 @publisher.command("index")
@@ -505,6 +526,44 @@ def adopt_(*, prefix: str, dry_run: bool, symlinks: str | None) -> Outcome:
     return adopt.run(wire(), adopt.AdoptRequest(prefix, symlinks, dry_run))
 
 
+@publisher.command("withdraw")
+@click.argument("release")
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@click.option("--reason", required=True, help="Why, on record and for everybody to read.")
+@click.option("--unlist", is_flag=True, help="Only hide it from index pages and listing.")
+@click.option("--confirm", metavar="RELEASE", help="The release's name, instead of typing it when asked.")
+@common
+def withdraw_(
+    *, release: str, keys: tuple[str, ...], reason: str, unlist: bool, confirm: str | None
+) -> Outcome:
+    """Take RELEASE out of sight, or some files of it: every URL answers 410, and nothing lists it.
+
+    \b
+    publisher withdraw 3.14.0b3 --reason 'the installer deletes files'
+    publisher withdraw 3.14.0b3 python-3.14.0b3-amd64.exe --reason 'flagged as malware'
+
+    A KEY is a public key or the end of one, such as a file name; the sidecars of an artifact go with it. A
+    promotion that is under way is stopped. Bytes and versions stay, and it can be taken back, by restore.
+    Run it again after an interruption: it finishes. What is withdrawn already is looked at once more, and
+    caches that still have it are told again to forget.
+    """  # noqa: D301
+    request = withdraw.WithdrawRequest(release, keys, reason, unlist)
+    return withdraw.run_withdraw(wire(), request, _confirm_name(release, confirm))
+
+
+@publisher.command("restore")
+@click.argument("release")
+@click.option("--reason", required=True, help="Why, on record and for everybody to read.")
+@click.option("--confirm", metavar="RELEASE", help="The release's name, instead of typing it when asked.")
+@common
+def restore_(*, release: str, reason: str, confirm: str | None) -> Outcome:
+    """Take back everything that was withdrawn of RELEASE: it is served and listed again.
+
+    Run it again after an interruption: it finishes.
+    """
+    return withdraw.run_restore(wire(), release, reason, _confirm_name(release, confirm))
+
+
 @publisher.group("gate")
 def gate_() -> None:
     """Look after the CDN's store that hides and shows files."""
@@ -518,6 +577,25 @@ def rebuild() -> Outcome:
     For a store that was lost or replaced. Files stay hidden or public meanwhile, never half.
     """
     return gate.run_rebuild(wire())
+
+
+def _confirm_name(release: str, given: str | None) -> withdraw.Confirm:
+    """Let the person type the release's name, unless `given` is it already."""
+    settings = _settings()
+    if given is not None and given != release:
+        raise UsageError(f"found --confirm {given}, expected {release}", "name the same release twice")
+
+    def confirm(preview: Preview) -> bool:
+        if not settings.quiet:
+            settings.make_output().show_withdrawal(preview)
+        if given is not None:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("there is no terminal to ask on", f"run again with --confirm {release}")
+        asked = "Type the release's name to do this"
+        return click.prompt(asked, default="", show_default=False, err=True) == release
+
+    return confirm
 
 
 def wire() -> World:
@@ -618,6 +696,23 @@ def _name_command(context: click.Context) -> str:
 
 def _settings() -> Settings:
     return click.get_current_context().ensure_object(Settings)
+
+
+def _make_confirm(*, yes: bool) -> Callable[[Decision], bool]:
+    """Make what shows a plan and asks; without a terminal it wants `yes`."""
+    settings = _settings()
+    output = settings.make_output()
+
+    def confirm(decision: Decision) -> bool:
+        if not (yes and settings.quiet):
+            output.show_plan(decision)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise UsageError("there is no terminal to ask on", "review the plan, then run again with --yes")
+        return click.confirm("Make this public?", err=True)
+
+    return confirm
 
 
 def _check_reason(things: tuple[str, ...], reason: str | None) -> str:

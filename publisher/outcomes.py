@@ -8,6 +8,7 @@ from publisher.core.digests import Digest
 from publisher.core.faults import Fault
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan
+from publisher.core.pointers_swap import Swapped
 from publisher.core.refusals import Refusal
 from publisher.core.share import Share
 from publisher.core.status import ReleaseStatus
@@ -37,18 +38,22 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What a promotion did; `plan` is None if there was nothing to do. `finished` as in `Refused`."""
+    """What a promotion did; `plan` is None if there was nothing to do. `finished` as in `Refused`.
+
+    `swapped` says how each of the plan's sets of mutable files ended.
+    """
 
     plan: Plan | None
     finished: tuple[str, ...]
     already_public: int
     streamed: int
     status: Exit = Exit.DONE
+    swapped: tuple[Swapped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a dry run of promoting `releases` would do.
+    """What a dry run of promoting `releases` would do; `command` does it.
 
     `unfinished` names live promotions that would be finished first.
     """
@@ -56,6 +61,7 @@ class Planned:
     decision: Decision | None
     unfinished: tuple[str, ...]
     releases: tuple[str, ...]
+    command: str = "promote"
     status: Exit = Exit.DONE
 
 
@@ -169,7 +175,7 @@ class VerifiedFile:
 class Verified:
     """What was verified: signatures of what is staged, or (`public`) public files against `records` of them.
 
-    `identities` are whose signatures count.
+    `identities` are whose signatures count. `gone` are withdrawn files that answer 410, as they should.
     """
 
     release: str
@@ -179,6 +185,7 @@ class Verified:
     records: int
     refusals: tuple[Refusal, ...]
     status: Exit
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +292,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What an audit of `releases` (none: of the whole site) found; how many records and files it looked at."""
+    """What an audit of `releases` (none: of the whole site) found; how many records and files it read."""
 
     releases: tuple[str, ...]
     faults: tuple[Fault, ...]
@@ -299,8 +306,8 @@ class Audited:
 class AdoptedTree:
     """What of a tree was adopted, or (`dry_run`) would be: keys, their bytes, those that had to be read.
 
-    `already` counts what was adopted before, `aliases` names the new ones, `faults` tells what was left out and
-    what is served otherwise than the profile would.
+    `already` counts what was adopted before, `aliases` names the new ones, `faults` tells what was left out
+    and what is served otherwise than the profile would.
     """
 
     prefix: str

@@ -18,6 +18,7 @@ from publisher.core.delivery import Standing
 from publisher.core.faults import Fault, Weight
 from publisher.core.refusals import WAIVABLE, Refusal
 from publisher.core.status import ReleaseStatus, RoleStatus, Stage
+from publisher.core.withdrawals import Preview
 from publisher.errors import Exit, PublisherError
 from publisher.outcomes import (
     AdoptedTree,
@@ -38,12 +39,14 @@ from publisher.outcomes import (
     Promoted,
     Refused,
     Reported,
+    Restored,
     Script,
     Shared,
     SignedReleases,
     Uploaded,
     Verified,
     Waited,
+    Withdrawn,
 )
 from publisher.progress import Progress
 from publisher.wording import (
@@ -53,7 +56,9 @@ from publisher.wording import (
     describe_plan,
     describe_role,
     describe_session,
+    describe_swapped,
     describe_weights,
+    describe_withdrawal,
     format_size,
     format_time,
     group,
@@ -89,6 +94,11 @@ class Output:
         console = self.err if self._json else self.out
         for line in describe_plan(decision):
             console.print(line)
+
+    def show_withdrawal(self, preview: Preview) -> None:
+        """Print what is about to be withdrawn or restored, for the release manager to confirm."""
+        for line in describe_withdrawal(preview):
+            self.err.print(line)
 
     def show_error(self, command: str, error: PublisherError) -> None:
         """Print what went wrong and what to do next."""
@@ -170,6 +180,10 @@ class Output:
                 f"{name_plan(plan)}: {count_files(len(plan.files))}, {format_size(plan.size)} made public",
             )
         )
+        for ended in outcome.swapped:
+            self.out.print(f"  pointers  {ended.swap.name}: {describe_swapped(ended)}")
+        for alias in plan.aliases:
+            self.out.print(f"  alias     {alias.name}/ to {alias.target}/")
         self.out.print(f"  plan      {plan.digest}")
         self.out.print(f"  promotion {plan.id}")
         for release in plan.releases:
@@ -260,6 +274,8 @@ class Output:
         if outcome.public:
             say = "1 record says" if outcome.records == 1 else f"{outcome.records} records say"
             self.out.print(f"{outcome.release}: {count_files(len(outcome.files))} public as {say}")
+            if outcome.gone:
+                self.out.print(f"  withdrawn {count_files(len(outcome.gone))}, and gone")
         else:
             self.out.print(f"{outcome.release}: {count_files(len(outcome.files))} verified")
         for identity in outcome.identities:
@@ -317,6 +333,24 @@ class Output:
         self.out.print(outcome.text)
 
     @_show.register
+    def _(self, outcome: Withdrawn) -> None:
+        what = "hidden from lists" if outcome.unlist else "withdrawn"
+        state = "" if outcome.changed else " already"
+        self.out.print(f"{outcome.release}: {count_files(len(outcome.keys))} {what}{state}")
+        for withdrawal in outcome.withdrawals:
+            self.out.print(f"  withdrawal {withdrawal}")
+        for promotion in outcome.ended:
+            self.out.print(f"  ended      promotion {promotion}")
+        self.out.print(f"  back       publisher restore {outcome.release} --reason '…'")
+
+    @_show.register
+    def _(self, outcome: Restored) -> None:
+        if outcome.changed:
+            self.out.print(f"{outcome.release}: {count_files(len(outcome.keys))} restored")
+        else:
+            self.out.print(f"nothing to do: nothing of {outcome.release} is withdrawn")
+
+    @_show.register
     def _(self, outcome: Reported) -> None:
         for name in outcome.unknown:
             self.warn(f"{clean(name)} was opened once and is no release by the present profile")
@@ -332,6 +366,8 @@ class Output:
     def _(self, outcome: GateRebuilt) -> None:
         live, planned = len(outcome.live), len(outcome.planned)
         self.out.print(f"the gate is rebuilt; unfinished promotions: {live} live, {planned} planned")
+        if outcome.withdrawn:
+            self.out.print(f"  withdrawals that stand: {len(outcome.withdrawn)}")
         if outcome.releases:
             self.out.print(f"  next     publisher promote {' '.join(outcome.releases)}")
 
@@ -339,10 +375,9 @@ class Output:
     def _(self, outcome: Audited) -> None:
         what = ", ".join(outcome.releases) or "the whole site"
         how = "downloaded" if outcome.deep else "looked at"
-        self.out.print(
-            f"audit of {what}: {count_files(outcome.files)} {how}, {outcome.records} records; "
-            f"{describe_weights(outcome.faults)}"
-        )
+        records = "1 record" if outcome.records == 1 else f"{outcome.records} records"
+        found = describe_weights(outcome.faults)
+        self.out.print(f"audit of {what}: {count_files(outcome.files)} {how}, {records}; {found}")
         self._print_faults(outcome.faults)
 
     @_show.register
@@ -350,7 +385,7 @@ class Output:
         verb = "would adopt" if outcome.dry_run else "adopted"
         self.out.print(
             f"{verb} {count_files(len(outcome.files))}, {format_size(outcome.size)}, of "
-            f"{clean(outcome.prefix) or 'the whole site'}; {outcome.already} were adopted before"
+            f"{clean(outcome.prefix) or 'the whole site'}; {outcome.already} adopted before"
         )
         if outcome.streamed:
             read = "to be read" if outcome.dry_run else "read"
@@ -385,6 +420,8 @@ class Output:
                 "no whole-file digest in the store, or an OpenPGP signature to check, so streamed once: "
                 f"{shorten(status.streamed)}"
             )
+        for name, standing in status.pointers.items():
+            self.out.print(f"  pointers  {name}: {standing}")
         for identity in status.identities:
             self.out.print(f"  signed by {clean(str(identity))}")
         self._print_refusals(status.refusals, waivable=True)
@@ -435,7 +472,7 @@ def prepare_streams() -> None:
 
 def _write_command(outcome: Planned) -> str:
     """Write the command that promotes exactly what a dry run has shown."""
-    words = ["publisher", "promote", *outcome.releases]
+    words = ["publisher", outcome.command, *outcome.releases]
     if outcome.decision:
         plan = outcome.decision.plan
         words += [word for waiver in plan.waivers for word in ("--waive", f"{waiver.rule}:{waiver.subject}")]

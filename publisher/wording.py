@@ -8,10 +8,12 @@ from itertools import groupby
 from publisher.core.decide import Decision
 from publisher.core.faults import Fault, Weight
 from publisher.core.plan import Plan
+from publisher.core.pointers_swap import Swapped, Verdict
 from publisher.core.profile import RM
 from publisher.core.refusals import Refusal
 from publisher.core.share import Share
 from publisher.core.status import RoleStatus
+from publisher.core.withdrawals import Preview
 
 SHOWN = 5
 """How many names of a long list are shown; `--json` lists them all."""
@@ -56,6 +58,15 @@ def name_plan(plan: Plan) -> str:
     return ", ".join(release.name for release in plan.releases)
 
 
+def describe_withdrawal(preview: Preview) -> Iterator[str]:
+    """Say what is about to be withdrawn, hidden from lists or restored, in lines."""
+    verb = "restore" if preview.restore else "hide from lists" if preview.unlist else "withdraw"
+    yield f"{verb} {count_files(len(preview.files))} of {preview.release}: {clean(preview.reason)}"
+    yield f"  files    {shorten([file.key for file in preview.files])}"
+    for promotion in preview.ends:
+        yield f"  ends     promotion {promotion}, which is live and not finished"
+
+
 def describe_plan(decision: Decision) -> Iterator[str]:
     """Say what a plan will do, in lines."""
     plan = decision.plan
@@ -67,7 +78,9 @@ def describe_plan(decision: Decision) -> Iterator[str]:
         roles = sorted({file.role for file in files})
         parts = ", ".join(f"{role} {sum(file.role == role for file in files)}" for role in roles)
         size = format_size(sum(file.size for file in files))
-        yield f"    create {count_files(len(files))}, {size}: {parts}"
+        if files:
+            yield f"    create {count_files(len(files))}, {size}: {parts}"
+    yield from _describe_mutable(decision)
     if decision.skipped:
         yield f"    skip   {count_files(decision.skipped)}, public already"
     if decision.streamed:
@@ -76,6 +89,29 @@ def describe_plan(decision: Decision) -> Iterator[str]:
     for refusal in plan.waived:
         reason = next(waiver.reason for waiver in plan.waivers if waiver.covers(refusal))
         yield f"    waived {refusal.rule}:{refusal.subject} because {reason}"
+
+
+def describe_swapped(ended: Swapped) -> str:
+    """Say how a set of mutable files ended."""
+    match ended.state:
+        case Verdict.DONE:
+            return f"swapped for that of {ended.swap.releases[-1]}"
+        case Verdict.SWAP:
+            return "given up, not swapped"
+        case Verdict.SUPERSEDED:
+            mixed = f"; NOT WHOLE, from here are {', '.join(ended.left_behind)}" if ended.left_behind else ""
+            return f"superseded by somebody else{mixed}; rebuild it and run: publisher pointers"
+
+
+def _describe_mutable(decision: Decision) -> Iterator[str]:
+    for swap in decision.plan.swaps:
+        *before, last = swap.releases
+        built = f", built on {', '.join(before)}" if before else ""
+        yield f"    swap   {swap.name}, {count_files(len(swap.members))}, as of {last}{built}"
+    for alias in decision.plan.aliases:
+        yield f"    alias  {alias.name}/ to {alias.target}/" + (f", from {alias.base}/" if alias.base else "")
+    for kept in decision.kept:
+        yield f"    alias  {kept.name}/ stays: {clean(kept.reason)}"
 
 
 def group(refusals: Iterable[Refusal]) -> Iterator[list[Refusal]]:
@@ -101,7 +137,11 @@ def group_faults(faults: Iterable[Fault]) -> Iterator[list[Fault]]:
 def describe_weights(faults: Iterable[Fault]) -> str:
     """Count faults by their weight."""
     counts = Counter(fault.weight for fault in faults)
-    parts = (f"{counts[weight]} {weight}{'' if counts[weight] == 1 else 's'}" for weight in Weight if counts[weight])
+    parts = (
+        f"{counts[weight]} {weight}{'' if counts[weight] == 1 else 's'}"
+        for weight in Weight
+        if counts[weight]
+    )
     return ", ".join(parts) or "nothing found"
 
 

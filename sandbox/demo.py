@@ -28,7 +28,17 @@ from sandbox.figures import (
 from sandbox.ministack import Ministack, local_config
 from sandbox.proofs import measure_verifying
 from sandbox.running import Sandbox, run_sandbox
-from sandbox.sample import RELEASE, SampleFile, count_signatures, read_inventory, write_files, write_sbom
+from sandbox.sample import (
+    CATALOG,
+    INDEX,
+    RELEASE,
+    SampleFile,
+    count_signatures,
+    read_inventory,
+    write_files,
+    write_index,
+    write_sbom,
+)
 from sandbox.site import PUBLIC, RM, STAGING, Timing
 from sandbox.stage import Result, Stage, StoryError
 from sandbox.watch import Watch, watch
@@ -94,6 +104,7 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         _add_late_file(stage, folder)
         verified = _verify_public(stage)
         pages = _look_at_pages(stage, sandbox.urls[0], paths)
+        swapped = _look_at_index(stage, sandbox.urls, folder / "second/pymanager")
     sent, answered = read_live(folder / "gate")[0]
     faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
@@ -121,6 +132,7 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         rows_before_live=sum(entry.at < sent for entry in database.writes()),
         announced=len(sandbox.site.neighbours.forum.forum.topics),
         pages=pages,
+        pointer_swapped=swapped and [ended["state"] for ended in answer["swapped"]] == ["done"],
     )
     wanted = (len(inventory), count_signatures(), ROWS, len({path.rpartition("/")[0] for path in paths}))
     _conclude(stage, figures, [*faults, *figures.find_faults(*wanted)], seen)
@@ -150,6 +162,7 @@ def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None
     stage.tell("All build the new commit. One of them has only the AWS CLI and sha256sum.")
     for role in (*EARLY, "pymanager"):
         _build(folder / "second", role, inventory, SECOND)
+    write_index(folder / "second/pymanager", [file for file in inventory if file.role == "pymanager"])
     stage.run_together([(role, _upload("second", role, SECOND)) for role in EARLY], show=2)
     _upload_by_hand(stage, folder)
     stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
@@ -187,6 +200,17 @@ def _look_at_pages(stage: Stage, url: str, paths: Sequence[str]) -> int:
         good += page.status_code == requests.codes.ok and all(f">{name}</a>" in page.text for name in names)
     stage.note(f"{'':12}{good} folders have an index page, such as {min(folders)}")
     return good
+
+
+def _look_at_index(stage: Stage, urls: Sequence[str], folder: Path) -> bool:
+    """Tell whether every edge serves the index of the install manager and its catalog as they were built."""
+    served = [
+        requests.get(url.rstrip("/") + f"/{key}", timeout=10).content == (folder / key).read_bytes()
+        for url in urls
+        for key in (CATALOG, INDEX)
+    ]
+    stage.note(f"{'':12}{sum(served)} of {len(served)} URLs at all edges serve the new Windows index")
+    return all(served)
 
 
 def _promote(stage: Stage, folder: Path) -> Result:

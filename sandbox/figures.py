@@ -39,6 +39,7 @@ class Figures:
     rows_before_live: int
     announced: int
     pages: int
+    pointer_swapped: bool
 
     def find_faults(self, delivered: int, signatures: int, rows: int, folders: int) -> list[str]:
         """Name the figures that break an invariant: so many were delivered, signed, listed, in folders."""
@@ -51,6 +52,7 @@ class Figures:
             "rows_before_live": 0,
             "announced": 1,
             "pages": folders,
+            "pointer_swapped": True,
             "early_hits": 0,
             "artifact_bytes_through_publisher": 0,
             "second_run_writes": 0,

@@ -12,6 +12,10 @@ INVENTORY = Path(__file__).parent / "sample" / "cpython-3.14.0b3.tsv"
 SCALE = 64
 """Sizes are divided by this, so that the whole release has about 17 MB instead of a gigabyte."""
 
+INDEX = "python/index-windows.json"
+CATALOG = f"{INDEX}.cat"
+"""The index of the Python install manager and its catalog, which change with each release."""
+
 _SBOM = ".spdx.json"
 
 
@@ -50,6 +54,22 @@ def write_files(folder: Path, files: Iterable[SampleFile], commit: str) -> None:
 def write_sbom(artifact: Path) -> None:
     """Write the SBOM of an artifact beside it."""
     artifact.with_name(artifact.name + _SBOM).write_bytes(_make_sbom(artifact))
+
+
+def write_index(folder: Path, files: Iterable[SampleFile]) -> None:
+    """Write an index of the archives among `files`, its catalog, and that neither was there before."""
+    site = "https://www.python.org/ftp/"
+    versions = [
+        {"id": f"pythoncore-{file.key.rpartition('-')[2]}", "sort-version": RELEASE, "url": site + file.key}
+        for file in files
+        if file.key.endswith(".zip")
+    ]
+    index = json.dumps({"versions": versions}, indent=1).encode()
+    (folder / INDEX).write_bytes(index)
+    (folder / CATALOG).write_bytes(b"catalog of " + hashlib.sha256(index).hexdigest().encode())
+    claim = {"base": {CATALOG: "absent", INDEX: "absent"}}
+    pointers = {"schema": 1, "sets": {"windows-index": claim}}
+    (folder / "POINTERS.json").write_text(json.dumps(pointers, indent=1) + "\n", "utf-8")
 
 
 def _parse(lines: Iterable[str]) -> Iterator[SampleFile]:

@@ -31,7 +31,7 @@ def run(world: World, request: AdoptRequest) -> AdoptedTree:
         UsageError: There is nothing in that folder, or the file of links cannot be read.
         LeaseError: Another holds the lease, which is needed for aliases alone; all else is adopted.
     """
-    prefix = request.prefix.strip("/").removeprefix("./").removeprefix(".")
+    prefix = "/".join(part for part in request.prefix.split("/") if part not in {"", "."})
     tree = read_tree(world, prefix, _read_links(request.symlinks))
     if not tree.todo and not tree.already and not tree.faults and not tree.links.aliases:
         raise UsageError(
@@ -75,4 +75,5 @@ def _read_links(path: str | None) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}", "correct the file's name, or write it as UTF-8") from error
+        cure = "correct the file's name, or write it as UTF-8"
+        raise UsageError(f"cannot read {path}: {error}", cure) from error

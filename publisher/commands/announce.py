@@ -15,7 +15,7 @@ from publisher.workflow.finishing import refuse_unfinished
 from publisher.workflow.lease import hold_lease
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.outside import find_silent
-from publisher.workflow.releases import parse_releases, suggest_release
+from publisher.workflow.releases import find_withdrawn, parse_releases, suggest_release
 from publisher.workflow.world import World
 
 FORMS = ("post", "blog", "plain")
@@ -63,9 +63,16 @@ def run(world: World, request: AnnounceRequest) -> Outcome:
         UnfinishedError: It is posted, and not all is done.
         LeaseError: Another holds the lease.
     """
+    if request.form != "post" and not request.dry_run:
+        raise UsageError(
+            f"--form {request.form} is a text to be printed", "add --dry-run, or leave --form out to post"
+        )
     prose = read_prose(request.prose)
     with suggest_release(world, *request.releases):
         releases = parse_releases(world.profile, request.releases)
+    withdrawn = find_withdrawn(world, [release.name for release in releases])
+    if withdrawn:
+        return Refused(withdrawn, waivable=False)
     described = [_describe(world, release) for release in releases]
     bare = [subject.contents.release.name for subject, files in described if not files]
     if bare:

@@ -2,7 +2,9 @@
 
 from functools import partial
 
+from publisher.core.aliases import AliasChange, restore
 from publisher.core.gate import find_gated, list_paths, show
+from publisher.core.promotions import Phase
 from publisher.core.withdrawals import Course
 from publisher.core.withdrawals_gate import close, drop_whole, list_rest
 from publisher.outcomes import GateRebuilt
@@ -35,6 +37,7 @@ def run_rebuild(world: World) -> GateRebuilt:
             if withdrawal.whole:
                 wait(world, lease.check, world.times.lag)
                 keeper.write(partial(drop_whole, withdrawal=withdrawal))
+        keeper.write(partial(restore, changes=_list_alias_changes(world)))
         unfinished = world.state.read_unfinished(find_gated(world.gate.read_entries()))
         for promotion in unfinished:
             if promotion.live:
@@ -48,3 +51,12 @@ def run_rebuild(world: World) -> GateRebuilt:
         withdrawn=tuple(withdrawal.id for withdrawal in withdrawn),
         releases=tuple(sorted({name for promotion in unfinished for name in promotion.plan.names()})),
     )
+
+
+def _list_alias_changes(world: World) -> list[AliasChange]:
+    """List how promotions that went live have moved aliases, in the order in which they were planned."""
+    ended = {Phase.LIVE, Phase.DONE}
+    marks = world.state.read_marks()
+    names = [promotion for promotion, found in marks.items() if "plan" in found and ended & found]
+    plans = world.parallel.map(world.state.read_plan, names)
+    return [change for plan in sorted(plans, key=lambda plan: plan.when) for change in plan.aliases]

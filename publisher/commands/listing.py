@@ -7,7 +7,7 @@ from publisher.outcomes import ListedRelease, Outcome, Refused
 from publisher.workflow.finishing import refuse_unfinished
 from publisher.workflow.lease import hold_lease
 from publisher.workflow.listing import Lister, count_changes, read_public
-from publisher.workflow.releases import parse_release, suggest_release
+from publisher.workflow.releases import find_withdrawn, parse_release, suggest_release
 from publisher.workflow.world import World
 
 
@@ -28,6 +28,9 @@ def run(world: World, name: str, *, dry_run: bool, create: bool) -> Outcome:
             f"{world.profile.name} is listed nowhere",
             "see [listing] of the profile and of publisher.toml",
         )
+    withdrawn = find_withdrawn(world, [name])
+    if withdrawn:
+        return Refused(withdrawn, waivable=False)
     contents = list_contents(world.profile, release)
     files = read_public(world, contents)
     if not files:

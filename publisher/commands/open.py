@@ -12,7 +12,13 @@ from publisher.core.snapshot import ReleaseState, select_live
 from publisher.errors import UsageError
 from publisher.outcomes import Opened, Outcome, Refused
 from publisher.workflow.lease import LeaseHolder, hold_lease
-from publisher.workflow.releases import check_commit, parse_release, suggest_opened, suggest_release
+from publisher.workflow.releases import (
+    check_commit,
+    find_withdrawn,
+    parse_release,
+    suggest_opened,
+    suggest_release,
+)
 from publisher.workflow.state import Stored
 from publisher.workflow.world import World
 
@@ -26,7 +32,10 @@ def run_open(world: World, name: str, commit: str | None) -> Outcome:
     """
     release = parse_release(world.profile, name)
     commit = check_commit(world.profile, commit)
-    refusals = world.profile.refuse_series(release, world.staging.now().date())
+    refusals = (
+        *world.profile.refuse_series(release, world.staging.now().date()),
+        *find_withdrawn(world, [name]),
+    )
     if refusals:
         return Refused(refusals)
     with hold_lease(world, f"open {name}") as (lease, _):
@@ -103,6 +112,7 @@ def _refuse_open(state: ReleaseState, commit: str | None) -> Refusal:
 
 def _refuse_respin(world: World, release: Release, stored: Stored[ReleaseState] | None) -> Iterator[Refusal]:
     name = release.name
+    yield from find_withdrawn(world, [name])
     if stored is None:
         yield refuse_unopened(name, commit=world.profile.commit_required)
     if world.state.list_numbers(name) or select_live(

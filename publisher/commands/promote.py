@@ -8,7 +8,8 @@ from publisher.core import decide
 from publisher.core.decide import Author, Decision, NothingToDo, plan_promotion
 from publisher.core.gate import drop_paths
 from publisher.core.plan import Extras, Plan, find_plan
-from publisher.core.profile import Release
+from publisher.core.pointers_swap import list_swapped
+from publisher.core.profile import Profile, Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
@@ -26,6 +27,7 @@ from publisher.workflow.steps import AFTER_LIVE, BEFORE_LIVE, FINISHED, GO_LIVE,
 from publisher.workflow.world import World
 
 Confirm = Callable[[Decision], bool]
+Planner = Callable[[Snapshot, Profile, tuple[Waiver, ...], Author], Decision | NothingToDo | decide.Refused]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ class PromoteRequest:
     """What the release manager asks for.
 
     `plan` pins the digest of a plan reviewed earlier; `deep` has every file downloaded and compared.
-    `given_up` names steps after go-live to be left out, each with the reason.
+    `given_up` names steps after go-live to be left out, each with the reason. `planner` decides what there is
+    to be done, and `command` is what asks for it.
     """
 
     releases: tuple[str, ...]
@@ -43,6 +46,8 @@ class PromoteRequest:
     deep: bool = False
     extras: Extras = field(default_factory=Extras)
     given_up: Mapping[str, str] = field(default_factory=dict[str, str])
+    planner: Planner = plan_promotion
+    command: str = "promote"
 
 
 def run(world: World, request: PromoteRequest, confirm: Confirm) -> Outcome:
@@ -85,7 +90,7 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     if not live:
         return _decide(world, request, releases, confirm, begun)
     if request.dry_run:
-        return Planned(None, live, request.releases)
+        return Planned(None, live, request.releases, request.command)
     signers = {
         promotion.plan.id: log_in_to_finish(world, promotion.plan)
         for promotion in read_live(world, request.releases)
@@ -120,7 +125,7 @@ def _find_needed(world: World, request: PromoteRequest, releases: tuple[Release,
     if not request.waivers:
         return ()
     author = Author("", "", world.staging.now())
-    decision = plan_promotion(gather(world, releases), world.profile, (), author)
+    decision = request.planner(gather(world, releases), world.profile, (), author)
     refusals = decision.refusals if isinstance(decision, decide.Refused) else ()
     return tuple(waiver for waiver in request.waivers if any(map(waiver.covers, refusals)))
 
@@ -132,7 +137,7 @@ def _decide(
     author = Author(world.caller.who(), world.new_id(), world.staging.now(), request.extras)
     snapshot = gather(world, releases)
     _warn_of_others(world, snapshot)
-    decision = plan_promotion(snapshot, world.profile, request.waivers, author)
+    decision = request.planner(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
         suggest_opened(world, decision.refusals)
         return Refused(decision.refusals)
@@ -144,7 +149,7 @@ def _decide(
     if afterwards:
         return Refused(afterwards, waivable=False)
     if request.dry_run:
-        return Planned(decision, (), request.releases)
+        return Planned(decision, (), request.releases, request.command)
     if not confirm(decision):
         return Declined()
     # Before anything is public, and before the lease: a browser waits for a person.
@@ -152,7 +157,7 @@ def _decide(
     refusals = refuse_recorder(decision.plan, signer) if signer else ()
     if refusals:
         return Refused(refusals)
-    with hold_lease(world, f"promote {', '.join(request.releases)}") as held:
+    with hold_lease(world, f"{request.command} {', '.join(request.releases)}") as held:
         return _promote(world, held, request, releases, decision, signer, begun)
 
 
@@ -177,7 +182,7 @@ def _promote(
     """
     author = Author(shown.plan.who, shown.plan.id, world.staging.now(), request.extras)
     snapshot = gather(world, releases)
-    decision = plan_promotion(snapshot, world.profile, request.waivers, author)
+    decision = request.planner(snapshot, world.profile, request.waivers, author)
     if isinstance(decision, decide.Refused):
         return Refused(decision.refusals)
     if isinstance(decision, NothingToDo) or _find_live(snapshot, releases):
@@ -196,7 +201,9 @@ def _promote(
         return Refused(tuple(_refuse_moved(key) for key in error.keys))
     complete(run, AFTER_LIVE)
     streamed = decision.streamed + run.streamed
-    return Promoted(run.plan, (), decision.skipped, streamed)
+    return Promoted(
+        run.plan, (), decision.skipped, streamed, swapped=list_swapped(run.plan.swaps, run.swapped)
+    )
 
 
 def _store_plan(world: World, lease: LeaseHolder, keeper: GateKeeper, plan: Plan, snapshot: Snapshot) -> Plan:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from publisher.core.decide import next_number
+from publisher.core.decide import list_withdrawn, next_number
 from publisher.core.digests import Digest, display, of_bytes
 from publisher.core.identity import Rejected
 from publisher.core.plan import PlannedFile, Version
@@ -64,7 +64,11 @@ def run_attach(world: World, name: str, path: str) -> Outcome:
         snapshot = gather(world, [release])
         (found,) = snapshot.releases
         artifact = find_artifact(world, found, sidecar.expected)
-        refusals = [*_refuse_public(sidecar, snapshot), *_check(world, found, sidecar, artifact)]
+        refusals = [
+            *list_withdrawn(snapshot),
+            *_refuse_public(sidecar, snapshot),
+            *_check(world, found, sidecar, artifact),
+        ]
         if refusals:
             return Refused(tuple(refusals), waivable=False)
         where = f"{RM}/{name}/{sidecar.key}"
@@ -117,6 +121,7 @@ def _amend(
     # What is staged by now does not count: the sidecar is about the bytes that are public.
     artifact = find_public_artifact(world, sidecar.expected)
     refusals = [
+        *list_withdrawn(snapshot),
         *_refuse_amendment(sidecar, there, recorded),
         *_check(world, release, sidecar, artifact),
     ]

@@ -9,6 +9,7 @@ from publisher.core.profile import RM, Release
 from publisher.core.refusals import Refusal
 from publisher.core.signatures import SigningPlan, ToSign, plan_signing, refuse_identity, refuse_nobody
 from publisher.core.signing import Format
+from publisher.core.withdrawals import refuse_withdrawn
 from publisher.errors import SigningError, StoppedError, StoreError
 from publisher.outcomes import Outcome, Refused, SignedRelease, SignedReleases
 from publisher.ports import Bucket, Signer
@@ -76,6 +77,7 @@ def _plan(world: World, releases: tuple[Release, ...]) -> tuple[list[SigningPlan
         for refusal in (
             *(refusal for refusal in assessment.refusals if refusal.rule == "not-open"),
             *refuse_nobody(world.profile, assessment.snapshot.release, signed_records=False),
+            *refuse_withdrawn(assessment.snapshot.release.name, assessment.snapshot.withdrawn),
         )
     ]
     plans = [plan_signing(assessment, world.profile, published) for assessment in assessments]

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from publisher.core.gate import find_gated
 from publisher.core.lease import seconds_left
 from publisher.core.status import Stage, report_status
+from publisher.core.withdrawals import Course
 from publisher.errors import Exit
 from publisher.outcomes import Reported
 from publisher.workflow.gather import gather
@@ -42,6 +43,8 @@ def run(world: World, names: Iterable[str], *, check: bool) -> Reported:
 def _find_in_progress(world: World) -> tuple[str, ...]:
     unfinished = world.state.read_unfinished(find_gated(world.gate.read_entries()))
     waiting = {name for promotion in unfinished for name in promotion.plan.names()}
+    cases = world.state.read_cases()
+    waiting |= {case.withdrawal.release for case in cases if case.course is not Course.WITHDRAWN}
     opened = world.state.list_releases()
     return tuple(name for name in opened if name in waiting or not world.state.list_numbers(name))
 

@@ -7,7 +7,8 @@ from publisher.core import sums
 from publisher.core.delivery import MAX_COPY_BYTES, find_missing
 from publisher.core.digests import Digest, of_bytes
 from publisher.core.mapping import map_names
-from publisher.core.profile import Duty
+from publisher.core.pointers import NAME as POINTERS_NAME
+from publisher.core.profile import Duty, Expected, Need
 from publisher.core.refusals import Refusal
 from publisher.core.signatures import refuse_identity
 from publisher.errors import StoppedError, UsageError
@@ -51,15 +52,19 @@ def run(world: World, request: UploadRequest) -> Outcome:
     release = parse_release(world.profile, request.release)
     if check_role(world.profile, request.role).duty is Duty.TESTS:
         raise UsageError(f"{request.role} tests and delivers nothing", "use the role that built the files")
-    files, own = _split(find_files(request.paths))
+    pointers = world.profile.list_pointers(request.role)
+    files, own = _split(find_files(request.paths), POINTERS_NAME if pointers else None)
     commit = _find_commit(world, request, own)
     signers = world.profile.roles[request.role].signers if request.complete else ()
-    expected = world.profile.expect(release)
+    mutable = {
+        key: Expected(key, request.role, Need.OPTIONAL, delivery) for key, delivery in pointers.items()
+    }
+    expected = {**mutable, **world.profile.expect(release)}
     mapped = map_names(files, request.role, expected, {name: str(file.path) for name, file in files.items()})
     prefix = f"{request.role}/{request.release}/"
     present = {key.removeprefix(prefix) for key in world.staging.list_keys(prefix)}
     staged = {key for key in present if not is_hand_over(key)}
-    leftover = sorted(staged - set(mapped.keys.values()))
+    leftover = sorted((staged | present & {POINTERS_NAME}) - {*mapped.keys.values(), *own})
     refusals = [
         *mapped.refusals,
         *_refuse_sizes(files),
@@ -81,7 +86,7 @@ def run(world: World, request: UploadRequest) -> Outcome:
         for key in pruned:
             world.staging.mark_deleted(prefix + key)
         if request.complete:
-            _hand_over(world, prefix, items, commit, signer)
+            _hand_over(world, prefix, items, _read_own(commit, own), signer)
     except KeyboardInterrupt:
         raise StoppedError(
             f"interrupted: {len(there)} of {len(items)} files are staged, and not handed over by this run"
@@ -102,9 +107,11 @@ def run(world: World, request: UploadRequest) -> Outcome:
     )
 
 
-def _split(found: Mapping[str, LocalFile]) -> tuple[dict[str, LocalFile], dict[str, LocalFile]]:
+def _split(
+    found: Mapping[str, LocalFile], besides: str | None
+) -> tuple[dict[str, LocalFile], dict[str, LocalFile]]:
     """Part the hand-over's own files, which are no artifacts, from the rest."""
-    names = {sums.NAME, sums.COMMIT_NAME}
+    names = {sums.NAME, sums.COMMIT_NAME, besides}
     files = {name: file for name, file in found.items() if name not in names}
     if not files:
         raise UsageError("found only the hand-over's own files, expected artifacts", "check the paths")
@@ -153,15 +160,20 @@ def _upload(world: World, prefix: str, items: list[_Item], staged: set[str], the
         world.observer.finish()
 
 
+def _read_own(commit: str | None, own: Mapping[str, LocalFile]) -> dict[str, bytes]:
+    """Give what is handed over besides the files: the commit, and what mutable files were built from."""
+    texts = {name: own[name].path.read_bytes() for name in own if name == POINTERS_NAME}
+    return {**texts, **({sums.COMMIT_NAME: f"{commit}\n".encode()} if commit else {})}
+
+
 def _hand_over(
-    world: World, prefix: str, items: list[_Item], commit: str | None, signer: Signer | None
+    world: World, prefix: str, items: list[_Item], besides: Mapping[str, bytes], signer: Signer | None
 ) -> None:
     """Write what says that these are all the files: SHA256SUMS last, after its signature if there is one."""
     digests = {item.key: item.digest for item in items}
-    if commit:
-        text = f"{commit}\n".encode()
-        world.staging.put(prefix + sums.COMMIT_NAME, text)
-        digests[sums.COMMIT_NAME] = of_bytes(text)
+    for name, data in besides.items():
+        world.staging.put(prefix + name, data)
+        digests[name] = of_bytes(data)
     listed = sums.format_sums(digests)
     if signer:
         world.staging.put(prefix + sums.SIGNATURE_NAME, signer.sign(of_bytes(listed)))

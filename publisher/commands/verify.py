@@ -1,11 +1,11 @@
 """`publisher verify`: the signatures of what is staged, or what is public against its records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from publisher.core.assess import assess_release
 from publisher.core.delivery import refuse_bad
 from publisher.core.digests import Digest, display
-from publisher.core.promotions import fold
+from publisher.core.promotions import find_withdrawn, fold
 from publisher.core.refusals import Refusal
 from publisher.core.signatures import refuse_nobody
 from publisher.core.urls import make_path
@@ -16,6 +16,7 @@ from publisher.workflow.records import read_public_records
 from publisher.workflow.releases import parse_release, suggest_release
 from publisher.workflow.world import Visitor, World
 
+_GONE = 410
 _RULES = frozenset({"signature", "sbom", "identity", "not-open"})
 
 
@@ -69,7 +70,8 @@ def run_public(visitor: Visitor, name: str) -> Outcome:
     release = parse_release(visitor.profile, name)
     records, refusals = read_public_records(visitor, release)
     digests = fold(records)
-    drift = _find_drift(visitor, digests)
+    gone = find_withdrawn(records)
+    drift = (*_find_drift(visitor, digests), *_find_served(visitor, gone))
     status = Exit.REFUSED if refusals or drift else Exit.DONE
     drifted = {refusal.subject for refusal in drift}
     files = tuple(VerifiedFile(key, None, None) for key in sorted(digests) if key not in drifted)
@@ -81,7 +83,26 @@ def run_public(visitor: Visitor, name: str) -> Outcome:
         records=len(records),
         refusals=(*refusals, *drift),
         status=status,
+        gone=tuple(sorted(gone - drifted)),
     )
+
+
+def _find_served(visitor: Visitor, gone: Iterable[str]) -> tuple[Refusal, ...]:
+    """Find withdrawn keys that do not answer 410."""
+
+    def check(key: str) -> Refusal | None:
+        try:
+            found = visitor.web.head(visitor.site.public_base_url + make_path(key)).status
+        except EdgeError as error:
+            return _refuse_served(key, str(error))
+        return None if found == _GONE else _refuse_served(key, f"status {found}")
+
+    return tuple(refusal for refusal in visitor.parallel.map(check, sorted(gone)) if refusal)
+
+
+def _refuse_served(key: str, found: str) -> Refusal:
+    cure = "ops looks at the gate's store and at caches before the CDN; see: publisher gate rebuild"
+    return Refusal("drift", key, found, f"status {_GONE}, for it is withdrawn by the record", cure)
 
 
 def _find_drift(visitor: Visitor, digests: Mapping[str, Digest]) -> tuple[Refusal, ...]:

@@ -170,4 +170,7 @@ def _judge_key(item: Listed) -> Fault | None:
 
 
 def _is_adopted(item: Listed, before: AdoptedFile | None) -> bool:
-    return before is not None and (before.modified, before.size) == (item.modified, item.size)
+    if before is None or before.size != item.size:
+        return False
+    # Some stores tell more of a second in lists than of a single object.
+    return before.modified.replace(microsecond=0) == item.modified.replace(microsecond=0)

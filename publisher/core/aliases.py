@@ -185,6 +185,12 @@ def move(entries: Mapping[str, str], changes: Iterable[AliasChange]) -> Change:
     )
 
 
+def restore(entries: Mapping[str, str], changes: Iterable[AliasChange]) -> Change:
+    """Put back what a store that was lost has no more: `changes` as they were made, the last one last."""
+    wanted = {alias_entry(change.name): change.target for change in changes}
+    return Change({entry: target for entry, target in wanted.items() if entry not in entries})
+
+
 def judge_moves(entries: Mapping[str, str], changes: Iterable[AliasChange]) -> Mapping[AliasChange, Verdict]:
     """Judge how far the moves have got: superseded is one that somebody else has moved on."""
     return {

@@ -17,8 +17,9 @@ class Gated:
 
     `live` and `planned` are the ids of unfinished promotions, `withdrawals` those of withdrawals that stand.
     `aliases` are the folders that may be aliases, `adopted` those of them that an adoption wrote. `pages` are
-    the folders with an index page, `public` all keys and folders that there are. `lost` tells that the store
-    has no owner although there were promotions.
+    the folders with an index page, `indexed` those and the ones with another page or that should have one,
+    `public` all keys and folders that there are. `lost` tells that the store has no owner although there were
+    promotions.
     """
 
     entries: Mapping[str, str]
@@ -28,6 +29,7 @@ class Gated:
     aliases: Collection[str] = ()
     adopted: Collection[str] = ()
     pages: Collection[str] = ()
+    indexed: Collection[str] = ()
     public: Collection[str] = ()
     lost: bool = False
 
@@ -82,7 +84,7 @@ def _judge_alias(gated: Gated, name: str, value: str) -> str | None:
 
 def _judge_folder(gated: Gated, name: str, value: str) -> str | None:
     _ = value
-    return None if name in gated.pages else "a folder with an index page, and there is none"
+    return None if name in gated.indexed else "a folder with an index page, and there is none"
 
 
 _JUDGES: Mapping[str, Callable[[Gated, str, str], str | None]] = {
@@ -101,4 +103,4 @@ def _judge_absent(gated: Gated) -> Iterator[Fault]:
     for name in sorted(gated.adopted):
         if f"a:{name}" not in gated.entries:
             found, expected = "no such alias in the gate", "the one that was adopted"
-            yield Fault("alias", f"{name}/", found, expected, "run publisher adopt again, with its --symlinks")
+            yield Fault("alias", f"{name}/", found, expected, "run publisher adopt again, with --symlinks")

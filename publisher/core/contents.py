@@ -32,6 +32,10 @@ class Contents:
         """Give the canonical URL of a public key."""
         return self.base_url + key.removeprefix(self.key_prefix)
 
+    def find_key(self, url: str) -> str | None:
+        """Give the public key that `url` leads to, or None if it is not of this project."""
+        return self.key_prefix + url.removeprefix(self.base_url) if url.startswith(self.base_url) else None
+
     @property
     def rows(self) -> Mapping[str, Row]:
         """Give the rows of the artifacts that are listed, by key."""

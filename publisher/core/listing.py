@@ -123,7 +123,8 @@ def compute_release(
     names = {**release.groups, "release": release.name}
     row = ReleaseRow(
         name=rules.release_name.format_map(names).strip(),
-        slug=rules.release_slug.format_map(names).strip(),
+        # Versions have dots, slugs may not.
+        slug=rules.release_slug.format_map(names).strip().replace(".", "-"),
         version=rules.version,
         is_published=True,
         is_latest=False,

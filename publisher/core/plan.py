@@ -131,6 +131,8 @@ class Plan:
             ],
             "swap_files": _list_intent(self.swap_files),
             "aliases": sorted([a.name, a.base or "", a.target] for a in self.aliases),
+            "prose": self.extras.prose,
+            "create_release": self.extras.create_release,
         }
         # Left out where there are none, so that plans made before there were any have the digest that they had.
         intent |= {name: wanted for name, wanted in mutable.items() if wanted}

@@ -134,6 +134,7 @@ def is_recorded(history: History | None, swap: Swap) -> bool:
     return history is not None and extend_history(history, swap) == history
 
 
-def find_swapped(swap: Swap, found: Iterable[Swapped]) -> Swapped:
-    """Find how `swap` ended, or say that it is still to be made."""
-    return next((each for each in found if each.swap == swap), Swapped(swap, Verdict.SWAP))
+def list_swapped(swaps: Iterable[Swap], found: Iterable[Swapped]) -> tuple[Swapped, ...]:
+    """Give how each of `swaps` ended by what was `found`, or that it is still to be made."""
+    ends = {each.swap.name: each for each in found}
+    return tuple(ends.get(swap.name, Swapped(swap, Verdict.SWAP)) for swap in swaps)

@@ -383,7 +383,8 @@ class Profile:
         parts = (part.format_map({**names, "row": short}) for part in self.slug)
         return Row(
             name=title,
-            slug="-".join(part for part in parts if part),
+            # Versions have dots, slugs may not.
+            slug="-".join(part for part in parts if part).replace(".", "-"),
             os=rule.os,
             description=rule.description.format_map(names),
             button=rule.button,

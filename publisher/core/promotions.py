@@ -10,7 +10,7 @@ from publisher.core.aliases import AliasMoved
 from publisher.core.digests import Digest
 from publisher.core.identity import Identity
 from publisher.core.plan import Plan, PlannedFile, Version
-from publisher.core.pointers_swap import Swapped, find_swapped
+from publisher.core.pointers_swap import Swapped, list_swapped
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.withdrawals import Restoration, Withdrawal
 
@@ -159,8 +159,8 @@ def make_records(
 
     Swaps that are not among `swapped` were given up.
     """
-    swapped, moved = tuple(swapped), tuple(moved)
-    swaps = tuple(find_swapped(swap, swapped) for swap in plan.swaps)
+    moved = tuple(moved)
+    swaps = list_swapped(plan.swaps, swapped)
     return tuple(
         Record(
             schema=plan.schema,

@@ -1,4 +1,4 @@
-"""Writes and reads adoptions as in-toto statements; nobody signs them, since their digests take hours to find."""
+"""Writes and reads adoptions as in-toto statements, unsigned: a login is over before the files are read."""
 
 import json
 

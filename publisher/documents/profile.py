@@ -29,6 +29,7 @@ from publisher.core.profile import (
     placeholders,
 )
 from publisher.core.signing import SIGSTORE, Format
+from publisher.documents.mutable import Helpers, MutableReader
 from publisher.documents.problems import explain
 from publisher.documents.signers import SignerReader
 from publisher.documents.tables import DEFAULT_KINDS, ArtifactTable, ProfileFile, Status
@@ -101,8 +102,14 @@ class _Converter:
             self._make_artifact(f"artifact[{index}] ({table.key})", table, groups)
             for index, table in enumerate(self._file.artifact)
         )
+        helpers = Helpers(self._report, self._deliver, self._kinds_of, self._range, self._check_template)
+        mutable = MutableReader(self._file, helpers)
+        pointers, aliases = tuple(mutable.read_pointers()), tuple(mutable.read_aliases(groups))
         self._raise_problems()
         self._check_unique(artifacts)
+        mutable.check_keys(
+            key for rule in artifacts for series in self._order or [None] for key in _list_keys(rule, series)
+        )
         self._raise_problems()
         project = self._file.project
         return Profile(
@@ -128,6 +135,8 @@ class _Converter:
             listing=listing,
             signals=signals,
             pages=self._make_pages(),
+            pointers=pointers,
+            aliases=aliases,
             content_types=self._file.content_types,
             keyring=self._file.openpgp.keys if self._file.openpgp else None,
         )
@@ -158,7 +167,7 @@ class _Converter:
     def _make_listing(self, groups: set[str]) -> ListingRules | None:
         table = self._file.listing
         if table.release_name is None or table.release_slug is None:
-            if table.release_name or table.release_slug or table.systems:
+            if any((table.release_name, table.release_slug, table.systems, table.notes, table.pre_kinds)):
                 self._report("listing", "no release_name or no release_slug", "both, or no database at all")
             return None
         for where, template in (

@@ -197,6 +197,26 @@ class OutsideTable(Table):
     kinds: Words = []
 
 
+class PointerTable(Table):
+    """One [[pointer]]: a set of mutable public files, in the order in which they are written."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    role: RoleName
+    files: Annotated[list[str], Field(min_length=1)]
+    required: Words = []
+    cache_class: str = Field(alias="class")
+
+
+class AliasTable(Table):
+    """One [[alias]]: a folder that stands for the newest release's."""
+
+    name: Annotated[Template, Field(pattern=r"./$")]
+    to: Annotated[Template, Field(pattern=r"./$")]
+    kinds: Annotated[Words, Field(min_length=1)]
+    since: str | None = None
+    until: str | None = None
+
+
 class HandOverTable(Table):
     """[handover]."""
 
@@ -221,4 +241,6 @@ class ProfileFile(Table):
     listing: ListingTable = ListingTable()
     outside: list[OutsideTable] = []
     pages: PagesTable = PagesTable()
+    pointer: list[PointerTable] = []
+    alias: list[AliasTable] = []
     handover: HandOverTable = HandOverTable()

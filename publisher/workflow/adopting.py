@@ -1,4 +1,4 @@
-"""Takes an existing tree in: reads what lies there and writes it down; of the public side only aliases change."""
+"""Takes an existing tree in: it writes down what lies there, and changes nothing in public but aliases."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,12 +16,10 @@ from publisher.core.adoption import (
 )
 from publisher.core.faults import Fault
 from publisher.core.gate import Change, find_gated
-from publisher.core.pages import HTML_NAME, JSON_NAME
-from publisher.core.pages_render import is_ours
 from publisher.core.snapshot import Described, Listed
 from publisher.core.symlinks import Links, parse_links, resolve_links
 from publisher.errors import PublisherError, UnfinishedError
-from publisher.workflow.audit_files import list_own
+from publisher.workflow.audit_files import find_own_pages, list_own
 from publisher.workflow.audit_records import fold_wanted, read_adopted, read_stored
 from publisher.workflow.lease import hold_lease
 from publisher.workflow.world import World
@@ -135,12 +133,9 @@ def _find_known(world: World, objects: Iterable[Listed]) -> frozenset[str]:
     """Name the keys that something else looks after: what was promoted or is live, and what is our own."""
     stored = read_stored(world)
     keys = {item.key for item in objects}
-    pages = {key for key in keys if key.rpartition("/")[2] in {HTML_NAME, JSON_NAME}}
-    # A page that somebody else made is a file like any other.
-    foreign = {key for key in pages if (page := world.public.read(key)) and not is_ours(page.data)}
     live = world.state.read_unfinished(find_gated(world.gate.read_entries()))
     owed = {file.key for item in live for file in item.plan.files}
-    own = (list_own(world, stored, keys) | pages) - foreign
+    own = list_own(world, [(item.release, item.number) for item in stored]) | find_own_pages(world, keys)
     return frozenset(fold_wanted(stored, Adopted()).keys() | own | owed)
 
 

@@ -49,12 +49,13 @@ def select_subjects(world: World, plan: Plan) -> tuple[tuple[Subject, tuple[Publ
     was public before (its first record, but not its first file), and what was announced in another post.
     """
     planned = {file.key for file in plan.files}
-    first = [release for release in plan.releases if release.contents and release.number == 1]
     found = [
-        (Subject(contents, release.identities, release.listing), read_public(world, contents))
-        for release in first
-        for contents in (release.contents,)
-        if contents
+        (
+            Subject(release.contents, release.identities, release.listing),
+            read_public(world, release.contents),
+        )
+        for release in plan.releases
+        if release.contents and release.number == 1
     ]
     fresh = [pair for pair in found if all(file.entry.key in planned for file in pair[1])]
     known = find_announced(world, [subject.contents.release.name for subject, _ in fresh])

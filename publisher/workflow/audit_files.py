@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from publisher.core.adoption import Adopted
-from publisher.core.audit import Wanted
+from publisher.core.audit_evidence import Wanted
 from publisher.core.digests import Digest, display
 from publisher.core.keys import PENDING, RESERVED
 from publisher.core.pages import HTML_NAME, JSON_NAME, affected_folders, make_page_keys
@@ -14,7 +13,6 @@ from publisher.core.snapshot import Described
 from publisher.core.urls import describe_fault, is_same_etag, make_path
 from publisher.core.withdrawals import Case, Course
 from publisher.errors import EdgeError, LeaseError
-from publisher.workflow.audit_records import Stored, fold_wanted
 from publisher.workflow.gate import GateKeeper
 from publisher.workflow.gather import list_folders
 from publisher.workflow.pages import PageWriter
@@ -24,9 +22,13 @@ from publisher.workflow.world import World
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an audit is of: these releases, or without any the whole site."""
+    """What an audit is of: these releases, or without any the whole site.
+
+    `recorded` are the records, by release and number, that there are or must have been.
+    """
 
     releases: frozenset[str]
+    recorded: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def whole(self) -> bool:
@@ -44,7 +46,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found in public: see `core.audit.Evidence`. `present` are all keys that were seen."""
+    """What was found in public: see `core.audit_evidence.Evidence`. `present` are all keys that were seen."""
 
     wanted: Mapping[str, Wanted]
     digests: Mapping[str, Digest]
@@ -61,47 +63,55 @@ class Found:
 def look_at_files(
     world: World,
     scope: Scope,
-    stored: Iterable[Stored],
-    adopted: Adopted,
+    known: Mapping[str, Wanted],
     cases: Iterable[Case],
+    live: Iterable[str],
     *,
     deep: bool,
 ) -> Found:
-    """Look at everything in the public bucket that the audit is of, and at its URLs."""
-    stored, cases = tuple(stored), tuple(cases)
-    known = fold_wanted(stored, adopted)
+    """Look at everything in the public bucket that the audit is of, and at its URLs.
+
+    `known` says what should be where, `live` are the keys of promotions that are live and not finished.
+    """
+    cases = tuple(cases)
     wanted = {key: item for key, item in known.items() if scope.has(item.release)}
-    expected = _expect(world, {item.release for item in stored if scope.has(item.release)})
+    expected = _expect(world, {name for name, _ in scope.recorded if scope.has(name)})
     listed = world.public.list_keys("") if scope.whole else list_folders(world.public, {*wanted, *expected})
     present = frozenset(key for key in listed if not key.startswith(RESERVED))
     gone = {key for case in cases if not case.withdrawal.unlist for key in case.withdrawal.keys}
     looker = _Looker(world, deep=deep)
     digests, problems = looker.look(wanted, present, gone)
+    pages = find_own_pages(world, present)
     return Found(
         wanted=wanted,
         digests=digests,
         problems=problems,
         served=looker.find_served(cases),
         present=present,
-        names=present - list_own(world, stored, present) - known.keys(),
+        names=present - list_own(world, scope.recorded) - pages - known.keys(),
         expected=expected,
-        pages=_find_pages(world, present) if scope.whole else frozenset(),
-        stale=_find_stale(world, scope, wanted),
+        pages=pages,
+        stale=_find_stale(world, scope, wanted, live),
         pending=Counter(key.split("/")[1] for key in listed if key.startswith(f"{PENDING}/")),
     )
 
 
-def list_own(world: World, stored: Iterable[Stored], present: Iterable[str]) -> frozenset[str]:
-    """Name the public keys that are neither artifacts nor sidecars: records, pages, pointers, the listing."""
+def list_own(world: World, recorded: Iterable[tuple[str, int]]) -> frozenset[str]:
+    """Name the public keys that are neither files of a release nor pages: records, pointers, the listing."""
     own = {key for rule in world.profile.pointers for key in rule.files}
     own.add(world.profile.key_prefix + RELEASES_JSON)
-    for item in stored:
-        release = world.profile.parse_release(item.release)
-        place = world.profile.place_record(release, item.number) if release else None
+    for name, number in recorded:
+        release = world.profile.parse_release(name)
+        place = world.profile.place_record(release, number) if release else None
         own.update({place.key} if place else ())
-    if world.profile.pages:
-        own.update(key for key in present if key.rpartition("/")[2] in {HTML_NAME, JSON_NAME})
     return frozenset(own)
+
+
+def find_own_pages(world: World, present: Iterable[str]) -> frozenset[str]:
+    """Name the index pages, among the keys that are there, that were written by us; others are mere files."""
+    keys = [key for key in sorted(present) if key.rpartition("/")[2] in {HTML_NAME, JSON_NAME}]
+    found = zip(keys, world.parallel.map(world.public.read, keys), strict=True)
+    return frozenset(key for key, page in found if page and is_ours(page.data))
 
 
 class _Looker:
@@ -115,7 +125,7 @@ class _Looker:
     def look(
         self, wanted: Mapping[str, Wanted], present: Collection[str], gone: Collection[str]
     ) -> tuple[dict[str, Digest], dict[str, str]]:
-        """Give the digest of each file that is there, and what is wrong with its URLs; not of those `gone`."""
+        """Give the digest of each file that is there, and what is wrong with its URLs unless it is `gone`."""
         keys = sorted(key for key in wanted if key in present)
         observer = self._world.observer
         observer.step("files", f"{len(keys)} public files, in the bucket and at their URLs")
@@ -195,22 +205,18 @@ def _expect(world: World, releases: Iterable[str]) -> dict[str, str]:
     return {key: name for name, release in parsed if release for key in world.profile.expect(release)}
 
 
-def _find_pages(world: World, present: Iterable[str]) -> frozenset[str]:
-    """Name the folders that have an index page of ours."""
-    keys = [key for key in sorted(present) if key.rpartition("/")[2] == HTML_NAME]
-    found = zip(keys, world.parallel.map(world.public.read, keys), strict=True)
-    return frozenset(key.rpartition("/")[0] for key, page in found if page and is_ours(page.data))
-
-
-def _find_stale(world: World, scope: Scope, wanted: Iterable[str]) -> tuple[str, ...]:
+def _find_stale(world: World, scope: Scope, wanted: Iterable[str], live: Iterable[str]) -> tuple[str, ...]:
+    """Find the pages that are not true; those that a live promotion is still to write are none of them."""
     rule = world.profile.pages
     if rule is None:
         return ()
     world.observer.step("pages", "every index page, made anew and compared")
     writer = PageWriter(world, GateKeeper(world.gate, _refuse_to_write), _refuse_to_write, rule)
-    folders = affected_folders(wanted, root=rule.root)
-    mine = {key for folder in folders for key in make_page_keys(folder)}
-    return tuple(key for key in writer.find_stale() if scope.whole or key in mine)
+    mine, owed = (
+        {key for folder in affected_folders(keys, root=rule.root) for key in make_page_keys(folder)}
+        for keys in (wanted, live)
+    )
+    return tuple(key for key in writer.find_stale() if key not in owed and (scope.whole or key in mine))
 
 
 def _refuse_to_write() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from publisher.core.adoption import Adopted, fold_adoptions
-from publisher.core.audit import FoundRecord, Wanted, fold_files
+from publisher.core.audit_evidence import FoundRecord, Wanted, fold_files
 from publisher.core.digests import of_bytes
 from publisher.core.identity import Rejected
 from publisher.core.promotions import AnyRecord, Record
@@ -52,10 +52,22 @@ def read_adopted(world: World) -> Adopted:
 def fold_wanted(stored: Iterable[Stored], adopted: Adopted) -> dict[str, Wanted]:
     """Give what should be at every public key; what was promoted counts more than what was adopted."""
     wanted = {
-        key: Wanted(file.digest, file.size, None, file.version_id) for key, file in adopted.files.items()
+        key: Wanted(file.digest, file.size, "as it was adopted", version_id=file.version_id)
+        for key, file in adopted.files.items()
     }
     for item in stored:
         wanted.update(item.wanted)
+    return wanted
+
+
+def read_pointers(world: World, moving: Collection[str]) -> dict[str, Wanted]:
+    """Give what mutable files should hold, by the last swap; not those that are `moving` right now."""
+    wanted: dict[str, Wanted] = {}
+    for rule in world.profile.pointers:
+        history = world.state.read_history(rule.name)
+        if history:
+            last = {key: digests[-1] for key, digests in history.value.digests.items() if key not in moving}
+            wanted.update((key, Wanted(digest, 0, "by the last swap")) for key, digest in last.items())
     return wanted
 
 
@@ -80,9 +92,9 @@ def _judge(world: World, item: Stored) -> FoundRecord:
     release = world.profile.parse_release(item.release)
     if release is None:
         problem = Rejected(f"{item.release}, which is no release by the present profile", "one that it knows")
-        return FoundRecord(
-            item.release, item.number, problem, of_bytes(item.data), None, None, readable=item.value is not None
-        )
+        readable = item.value is not None
+        digest = of_bytes(item.data)
+        return FoundRecord(item.release, item.number, problem, digest, None, None, readable=readable)
     judged = judge_record(world.visitor, release, item.number, key, item.data)
     place = world.profile.place_record(release, item.number)
     copy = world.public.read(place.key) if place else None

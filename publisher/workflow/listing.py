@@ -9,6 +9,7 @@ from publisher.core.contents import Contents, PublicFile
 from publisher.core.digests import Digest
 from publisher.core.listing import (
     FileRow,
+    FoundFile,
     FoundRelease,
     ListedFile,
     ReleaseRow,
@@ -36,7 +37,7 @@ from publisher.errors import ListingError, ListingUnknownError
 from publisher.ports import ReleaseDatabase
 from publisher.workflow.world import World
 
-_ROUNDS = 4
+_ROUNDS = 8
 """How often the rows are read and planned again, after writes whose answers were lost."""
 
 
@@ -111,7 +112,10 @@ class Lister:
             *validate_rows(wanted.rows, self._rules),
             *refuse_systems(wanted.rows, self._database.read_systems()),
         )
-        return refusals or self._refuse_taken(wanted.rows, found)
+        if refusals:
+            return refusals
+        mine = self._database.read_files(found.id) if found else ()
+        return self._refuse_taken(wanted.rows, mine, found) + self._refuse_unknown(wanted.rows, mine)
 
     def plan(self, files: Iterable[PublicFile]) -> Listed:
         """Plan what listing `files` would change; nothing is written."""
@@ -144,20 +148,21 @@ class Lister:
         if refusals:
             first = refusals[0]
             raise ListingError(f"{first.subject}: found {first.found}, expected {first.expected}", first.cure)
-        wanted = self._want(files)
         made: list[Change] = []
         doubt = renew
         for _ in range(_ROUNDS):
+            # Anew each time: which release is the latest may have changed meanwhile.
+            wanted = self._want(files)
             found = self._database.find_release(wanted.release.slug)
             changes = self._plan(wanted, found)
-            if not changes:
-                if doubt and found is not None:
-                    check_lease()
-                    self._write(renew_release(found))
+            if not changes and doubt and found is not None:
+                doubt = self._apply([renew_release(found)], check_lease, [])
+            elif not changes:
                 return Listed(self._contents.release.name, len(wanted.rows), tuple(made))
-            doubt = self._apply(changes, check_lease, made) or doubt
+            else:
+                doubt = self._apply(changes, check_lease, made) or doubt
         raise ListingError(
-            f"the rows of {wanted.release.name} are not what was written to them",
+            f"the rows of {self._contents.release.name} are not what was written to them",
             "see whether somebody else changes them; then run again",
         )
 
@@ -188,6 +193,14 @@ class Lister:
             self._apply(changes, check_lease, made)
             found = self._database.find_release(slug) or found
         raise ListingError(f"the rows of {slug} are still there", "see whether somebody else writes them")
+
+    def compare(self, files: Iterable[PublicFile]) -> tuple[Change, ...]:
+        """Say what would have to change for `files`, and no others, to be listed; nothing is written."""
+        files = tuple(files)
+        if any(file.entry.key in self._contents.rows for file in files):
+            return self.plan(files).changes
+        found = self._database.find_release(self._want(files).release.slug)
+        return plan_unlisting(self._database.read_files(found.id), found) if found else ()
 
     def _apply(self, changes: Iterable[Change], check_lease: Callable[[], None], made: list[Change]) -> bool:
         """Make changes, and tell whether the answer to one was lost, so that it has to be looked at."""
@@ -227,11 +240,33 @@ class Lister:
             return (create_release(wanted.release),)
         return plan_listing(wanted.rows, self._database.read_files(found.id), found, wanted.release)
 
-    def _refuse_taken(self, rows: Iterable[FileRow], found: FoundRelease | None) -> tuple[Refusal, ...]:
-        mine = self._database.read_files(found.id) if found else ()
+    def _refuse_taken(
+        self, rows: Iterable[FileRow], mine: Iterable[FoundFile], found: FoundRelease | None
+    ) -> tuple[Refusal, ...]:
         known = {file.row.slug for file in mine}
         owners = (self._database.find_file(row.slug) for row in rows if row.slug not in known)
         return refuse_taken([owner for owner in owners if owner], found.id if found else 0)
+
+    def _refuse_unknown(self, rows: Iterable[FileRow], mine: Iterable[FoundFile]) -> tuple[Refusal, ...]:
+        """Refuse to delete rows of files that are public, and that the profile has never heard of.
+
+        Releases from before the gate have them; the database keeps no history to bring a row back from.
+        """
+        known = {self._contents.url(entry.key) for entry in self._contents.entries}
+        known.update(row.url for row in rows)
+        stale = [file.row.url for file in mine if file.row.url not in known]
+        keys = {url: self._contents.find_key(url) for url in stale}
+        return tuple(
+            Refusal(
+                "listing",
+                url,
+                "a row of a public file that the profile does not know",
+                "rows of files in the profile",
+                "add the file to the profile, or delete the row on the site",
+            )
+            for url, key in keys.items()
+            if key and self._world.public.describe(key)
+        )
 
 
 _KINDS: Mapping[type[Change], str] = {

@@ -92,8 +92,9 @@ class PageWriter:
         stale: list[str] = []
         for folder in affected_folders(objects, root=self._rule.root):
             for page in self._read(folder):
-                entries = tree.get(folder, ())
-                if page.found is None or page.found.data != self._render(page, entries, page.generation):
+                wanted = self._render(page, tree.get(folder, ()), page.generation)
+                # A file of somebody's own stays as it is.
+                if self._is_page(page) and (page.found is None or page.found.data != wanted):
                     stale.append(page.key)
         return tuple(stale)
 

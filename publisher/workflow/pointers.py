@@ -83,7 +83,8 @@ def _find_promoted(world: World, snapshot: Snapshot, claims: Iterable[Claim]) ->
     numbers = {release.release.name: release.numbers for release in snapshot.releases}
     for name in chain.from_iterable(claim.requires for claim in claims):
         if name not in numbers:
-            numbers[name] = world.state.list_numbers(name)
+            hidden = any(not case.withdrawal.unlist for case in world.state.read_cases(name))
+            numbers[name] = () if hidden else world.state.list_numbers(name)
     live = {name for promotion in snapshot.live() for name in promotion.plan.names()}
     return frozenset(name for name, found in numbers.items() if found or name in live)
 

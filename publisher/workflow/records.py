@@ -81,7 +81,7 @@ def write_record(
         stored = world.state.write_record(record.release, record.number, data)
     if _name(stored.value) != _name(record):
         raise UnfinishedError(
-            f"record {record.number} of {record.release} is of something else",
+            f"record {record.number} of {record.release} is of another promotion, amendment or withdrawal",
             "ask ops to look into _state/records/",
         )
     if public is not None:

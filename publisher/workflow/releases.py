@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from publisher.core.profile import Profile, Release, Role
 from publisher.core.refusals import Refusal
+from publisher.core.withdrawals import refuse_withdrawn
 from publisher.errors import StoreError, UsageError
 from publisher.workflow.world import World
 
@@ -69,6 +70,12 @@ def find_close_release(world: World, name: str) -> str | None:
         return None
     close = get_close_matches(name, [other for other in opened if other != name], n=1)
     return close[0] if close else None
+
+
+def find_withdrawn(world: World, names: Iterable[str]) -> tuple[Refusal, ...]:
+    """Refuse releases of which something is withdrawn."""
+    found = (refuse_withdrawn(name, world.state.read_cases(name)) for name in names)
+    return tuple(refusal for refusals in found for refusal in refusals)
 
 
 def check_role(profile: Profile, role: str) -> Role:

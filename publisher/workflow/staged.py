@@ -8,10 +8,11 @@ from publisher.core import sums
 from publisher.core.digests import Digest, display
 from publisher.core.keys import find_problem
 from publisher.core.plan import Version
+from publisher.core.pointers import NAME as POINTERS_NAME
 from publisher.core.profile import RM, Release
 from publisher.core.refusals import Refusal
 from publisher.core.selecting import Selection, Unknown, pick
-from publisher.core.snapshot import Described, RoleStaging, SmallObject, StoredObject
+from publisher.core.snapshot import Described, RoleStaging, SmallObject, StagedPointers, StoredObject
 from publisher.errors import UsageError
 from publisher.workflow.proofs import check_hand_over
 from publisher.workflow.world import World
@@ -52,7 +53,7 @@ class Found:
 
 def is_hand_over(key: str) -> bool:
     """Tell whether `key` is of the hand-over itself, and no artifact."""
-    return key in {sums.NAME, sums.COMMIT_NAME} or key.startswith(f"{sums.NAME}.")
+    return key in {sums.NAME, sums.COMMIT_NAME, POINTERS_NAME} or key.startswith(f"{sums.NAME}.")
 
 
 def find_staged(world: World, release: Release, selection: Selection) -> Found:
@@ -96,20 +97,23 @@ def gather_staged(world: World, role: str, release: str, digests: dict[Version, 
     present = [key.removeprefix(prefix) for key in world.staging.list_keys(prefix)]
     # To a builder, what is not listed answers "forbidden", not "absent".
     signed = sums.SIGNATURE_NAME in present
-    hand_over = {
-        name: _read_small(world, prefix + name) for name in (sums.NAME, sums.COMMIT_NAME) if name in present
-    }
+    names = (sums.NAME, sums.COMMIT_NAME, POINTERS_NAME)
+    hand_over = {name: _read_small(world, prefix + name) for name in names if name in present}
 
     def read(key: str) -> tuple[str, StoredObject | None]:
         found = world.staging.describe(prefix + key)
         return key, _store(world, found, digests) if found else None
 
-    objects = world.parallel.map(read, [key for key in present if not is_hand_over(key)])
+    mine = world.profile.list_pointers(role)
+    # Of a role without any sets it is a stray file like any other.
+    files = [key for key in present if not is_hand_over(key) or (key == POINTERS_NAME and not mine)]
+    objects = world.parallel.map(read, files)
     return RoleStaging(
         objects={key: stored for key, stored in objects if stored},
         sums=hand_over.get(sums.NAME),
         commit=hand_over.get(sums.COMMIT_NAME),
         signed=check_hand_over(world, role, prefix, hand_over.get(sums.NAME)) if signed else None,
+        pointers=StagedPointers(hand_over.get(POINTERS_NAME)) if mine else None,
     )
 
 

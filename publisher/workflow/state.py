@@ -123,6 +123,11 @@ class StateStore:
                 unfinished.append(Unfinished(self.read_plan(promotion), live=phase is Phase.LIVE))
         return tuple(unfinished)
 
+    def list_events(self) -> frozenset[str]:
+        """Name all that tells of promotions, amendments and withdrawals: it grows with each step of theirs."""
+        prefixes = (_PROMOTIONS, _WITHDRAWALS, _RECORDS)
+        return frozenset(key for prefix in prefixes for key in self._staging.list_keys(prefix))
+
     def read_marks(self) -> Mapping[str, frozenset[str]]:
         """Name the documents that each promotion has: its plan and its markers."""
         marks: dict[str, frozenset[str]] = {}

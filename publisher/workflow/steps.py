@@ -93,7 +93,7 @@ def _always(plan: Plan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One act of a promotion, and what to tell people of it. `concerns` tells whether a plan has it at all."""
+    """One act of a promotion, and what to tell people of it. `concerns` tells whether a plan has it."""
 
     name: str
     act: Callable[[Run], None]
@@ -135,8 +135,9 @@ def list_paths(run: Run) -> None:
             )
         return gate.list_paths(entries, keys, run.plan.id)
 
-    run.keeper.write(list_them)
-    run.wait(run.world.times.lag)
+    if keys:
+        run.keeper.write(list_them)
+        run.wait(run.world.times.lag)
 
 
 def go_live(run: Run) -> None:
@@ -211,6 +212,8 @@ def place_files(run: Run) -> None:
     Not before every edge knows that the promotion is live: until then the gate shows all of it or nothing.
     A foreign object in the way does not keep the others from being placed.
     """
+    if not run.plan.files:
+        return
     run.wait(run.world.times.lag)
     present = list_folders(run.world.public, [file.key for file in run.plan.files])
     foreign: list[str] = []
@@ -301,6 +304,10 @@ def list_releases(run: Run) -> None:
 def announce_releases(run: Run) -> None:
     """Announce the releases whose first promotion this is; what came late is not announced again."""
     if run.world.forum is None and run.world.hook is None:
+        return
+    if "listing" in run.given_up:
+        # Only what was read back from the listing is announced.
+        run.world.observer.warn("not announced, since the listing was given up; later: publisher announce")
         return
     subjects = select_subjects(run.world, run.plan)
     if not subjects:
@@ -476,9 +483,10 @@ def _read_back(run: Run, file: PlannedFile) -> tuple[int, Digest | None]:
 
 
 def _may_be_live(run: Run) -> bool:
-    """Tell whether the gate shows the promotion; what cannot be read may well be so."""
+    """Tell whether it is live, or was until it was withdrawn; what cannot be read may well be so."""
     try:
-        return run.plan.id in gate.find_gated(run.world.gate.read_entries())
+        shown = run.plan.id in gate.find_gated(run.world.gate.read_entries())
+        return shown or run.world.state.read_mark(run.plan.id, Phase.LIVE) is not None
     except PublisherError:
         return True
 

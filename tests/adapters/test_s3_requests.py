@@ -150,6 +150,16 @@ def test_a_description_asks_for_the_stored_checksum(desk: Desk) -> None:
     assert desk.staging.describe(KEY) == Described(SOURCE, 4, MODIFIED, DIGEST)
 
 
+def test_a_description_tells_how_an_object_is_served_and_what_its_writer_said_of_it(desk: Desk) -> None:
+    answer = {"VersionId": "v7", "ETag": '"aa"', "ContentLength": 4, "LastModified": MODIFIED}
+    served = {"ContentType": "text/plain", "CacheControl": "max-age=60", "Metadata": {"mtime": "1.5"}}
+    desk.answer("head_object", {**answer, **served}, HEAD)
+
+    found = desk.staging.describe(KEY)
+
+    assert found == Described(SOURCE, 4, MODIFIED, None, "text/plain", "max-age=60", {"mtime": "1.5"})
+
+
 @pytest.mark.parametrize("kind", ["COMPOSITE", "FULL_OBJECT"])
 def test_a_composite_checksum_is_never_a_digest_whatever_the_store_calls_it(desk: Desk, kind: str) -> None:
     answer = {"VersionId": "v7", "ETag": '"aa"', "ContentLength": 4, "LastModified": MODIFIED}

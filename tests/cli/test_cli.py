@@ -1200,10 +1200,10 @@ def test_without_a_command_the_help_is_shown_as_a_misuse(shell: Shell) -> None:
 # The answers of `--json`: a contract.
 
 HEAD = {"schema", "command", "exit", "result"}
-PLAN = {"plan", "promotion", "releases", "files", "bytes", "waived"}
+PLAN = {"plan", "promotion", "releases", "files", "bytes", "waived", "pointers", "aliases"}
 REFUSAL = {"rule", "subject", "found", "expected", "next"}
 WAITED = {"release", "live", "arrived", "waiting", "waited_s"}
-VERIFIED = {"release", "public", "files", "identities", "records", "refusals"}
+VERIFIED = {"release", "public", "files", "identities", "records", "withdrawn", "refusals"}
 SIDECAR = {"release", "key", "digest", "changed"}
 REPORT = {
     "release",
@@ -1217,6 +1217,7 @@ REPORT = {
     "refusals",
     "streamed",
     "identities",
+    "pointers",
 }
 
 
@@ -1305,19 +1306,19 @@ ANSWERS = [
         PROMOTE,
         "promote",
         "promoted",
-        PLAN | {"written", "already_public", "artifact_bytes_through_publisher", "finished"},
+        PLAN | {"written", "already_public", "artifact_bytes_through_publisher", "finished", "swapped"},
     ),
     (
         promote_it,
         PROMOTE,
         "promote",
         "promoted",
-        {"written", "already_public", "artifact_bytes_through_publisher", "finished"},
+        {"written", "already_public", "artifact_bytes_through_publisher", "finished", "swapped"},
     ),
     (ready, f"promote {RELEASE} -n", "promote", "planned", PLAN | {"already_public", "unfinished"}),
     (break_it, f"promote {RELEASE} -n", "promote", "planned", {"already_public", "unfinished"}),
     (nothing, PROMOTE, "promote", "refused", {"refusals", "finished"}),
-    (nothing, "gate rebuild", "gate rebuild", "rebuilt", {"live", "planned", "releases"}),
+    (nothing, "gate rebuild", "gate rebuild", "rebuilt", {"live", "planned", "releases", "withdrawn"}),
     (nothing, "status nonsense", "status", "error", {"error", "next"}),
     (signing, f"sign {RELEASE}", "sign", "signed", {"releases"}),
     (signed, f"verify {RELEASE}", "verify", "verified", VERIFIED),

@@ -10,7 +10,7 @@ import pytest
 from publisher.commands import sidecars, status, verify
 from publisher.core.digests import Digest, display, of_bytes
 from publisher.core.identity import Identity
-from publisher.core.promotions import Amendment, Record
+from publisher.core.promotions import Amendment, AnyRecord
 from publisher.core.status import Stage
 from publisher.documents.statement import extract_payload, read_statement
 from publisher.errors import (
@@ -318,7 +318,7 @@ def amend(site: Site, folder: Path, key: str = SBOM, data: bytes = NEW, reason: 
     return sidecars.run_amend(site.world(), RELEASE, save(folder, key, data), reason)
 
 
-def read_records(site: Site) -> list[Record | Amendment]:
+def read_records(site: Site) -> list[AnyRecord]:
     return [read_statement(extract_payload(data, name), name) for name, data in site.stored_records().items()]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from publisher.commands import status
 from publisher.commands.hold import run_hold
+from publisher.commands.withdraw import WithdrawRequest, run_withdraw
 from publisher.core.status import ReleaseStatus, Stage
 from publisher.errors import Exit, StoreError, UnfinishedError, UsageError
 from publisher.outcomes import Reported
@@ -59,6 +60,10 @@ def a_site_at(stage: Stage) -> Site:
         crash_at(site, "place")
     elif stage is Stage.DONE:
         site.promote()
+    elif stage is Stage.WITHDRAWN:
+        site.promote()
+        request = WithdrawRequest(RELEASE, (TGZ,), "a fault")
+        run_withdraw(site.world(), request, lambda preview: True)
     return site
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from publisher.commands import promote, sidecars, sign, status, upload, verify
+from publisher.commands import adopt, audit, index, promote, sidecars, sign, status, upload, verify
+from publisher.commands.adopt import AdoptRequest
 from publisher.commands.gate import run_rebuild
 from publisher.commands.hold import run_hold, run_unhold
 from publisher.commands.open import run_open, run_respin
@@ -227,4 +228,16 @@ def tell(folder: Path) -> Story:
     assert story.site.s3.cdn.invalidated
     for role in (RM, AUDITOR):
         expect(status.run(story.world(role), (RELEASE, LATER), check=True))
+
+    # What was public before the gate is taken in, with a link to it; then everything is looked at, by all
+    # who may do so.
+    story.site.s3.public.store("tool/0.9/tool-0.9.tgz", b"old", whole=False)
+    links = folder / "links"
+    links.write_text("old -> tool/0.9\n")
+    expect(adopt.run(story.world(RM), AdoptRequest(".", str(links), dry_run=False)))
+    assert story.site.s3.gate.entries["a:old"] == "tool/0.9"
+    expect(index.run(story.world(RM), ()))
+    for role in (RM, AUDITOR):
+        for names in ((), (RELEASE,)):
+            expect(audit.run(story.world(role), names, deep=True))
     return story

@@ -66,3 +66,9 @@ def test_a_url_is_the_base_url_without_the_key_prefix_as_in_the_profile() -> Non
     assert contents().url(TGZ) == "https://dl.example.org/1.2.0/tool.tgz"
     assert keys_of(contents(profile=UNDER)) == [key]
     assert contents(profile=UNDER).url(key) == "https://x.org/d/1.2.0/tool.tgz" == UNDER.url(key)
+
+
+def test_a_url_is_told_from_those_of_other_sites_and_turned_back_into_its_key() -> None:
+    for found, key in ((contents(), TGZ), (contents(profile=UNDER), "tool/1.2.0/tool.tgz")):
+        assert found.find_key(found.url(key)) == key
+        assert found.find_key("https://elsewhere.example.org/1.2.0/tool.tgz") is None

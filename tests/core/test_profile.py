@@ -360,7 +360,7 @@ def test_signals_are_those_of_all_kinds_and_of_the_releases_own(
 
 @pytest.mark.parametrize(
     ("name", "slug"),
-    [("1.2.0b1", "1.2.0-b1-Tool-for-x-64-bit"), ("1.2.0", "1.2.0-Tool-for-x-64-bit")],
+    [("1.2.0b1", "1-2-0-b1-Tool-for-x-64-bit"), ("1.2.0", "1-2-0-Tool-for-x-64-bit")],
 )
 def test_a_row_is_made_from_groups_and_each_values_without_empty_parts(name: str, slug: str) -> None:
     row = RowRule("Tool for {arch} (64-bit)", "linux", "since {series}", button=True)

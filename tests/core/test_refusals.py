@@ -6,7 +6,7 @@ from publisher.core.refusals import Refusal, apply_waivers
 from tests.support.builders import EXE, TGZ, a_refusal, a_waiver
 
 
-@pytest.mark.parametrize("rule", ["missing", "extra", "hold"])
+@pytest.mark.parametrize("rule", ["missing", "extra", "hold", "pointer"])
 def test_a_waivable_refusal_is_set_aside_by_its_waiver(rule: str) -> None:
     refusal = a_refusal(rule)
 
@@ -29,6 +29,7 @@ def test_a_waivable_refusal_is_set_aside_by_its_waiver(rule: str) -> None:
         "signature",
         "sbom",
         "identity",
+        "alias",
     ],
 )
 def test_no_other_refusal_can_be_waived(rule: str) -> None:

@@ -462,7 +462,7 @@ def test_a_record_is_placed_and_served_as_the_profile_says() -> None:
     assert short.place_record(release, 2) == PublicRecord(
         "tool/1.2.0b1/record-2.json", Delivery("application/json", "short", "public, max-age=60")
     )
-    assert load_profile(PLAIN).place_record(release, 2) is None
+    assert parse_profile(SMALL.encode(), "tool.toml").place_record(release, 2) is None
 
 
 def test_the_longest_suffix_decides_the_content_type() -> None:

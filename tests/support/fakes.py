@@ -300,6 +300,8 @@ class FakeWeb:
     def head(self, url: str) -> Seen:
         key = unquote(url.split("/", 3)[3])
         self._s3.before("head", key)
+        if self.is_gone(key):
+            return Seen(410, 0, None)
         found = self.find(key)
         if found is None:
             return Seen(404, 0, None)
@@ -316,10 +318,15 @@ class FakeWeb:
         self._s3.before("get", key)
         found = self.find(key)
         if found is None:
-            raise EdgeError(f"{url} answered 404")
+            raise EdgeError(f"{url} answered {410 if self.is_gone(key) else 404}")
         return found.digest
 
+    def is_gone(self, key: str) -> bool:
+        return self._gate.entries.get(f"s:{self._gate.entries.get(f'p:{key}')}") == "withdrawn"
+
     def find(self, key: str) -> FakeVersion | None:
+        if self.is_gone(key):
+            return None
         promotion = self._gate.entries.get(f"p:{key}")
         if self._gate.entries.get(f"s:{promotion}") == "live":
             return self._s3.public.current(f"_pending/{promotion}/{key}")

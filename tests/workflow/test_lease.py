@@ -1,7 +1,10 @@
 """The lease: won by one, checked by fresh reads, freed on every exit."""
 
+from dataclasses import replace
+
 import pytest
 
+from publisher.core.gate import Change
 from publisher.core.lease import RENEW_AFTER, SECONDS, Lease
 from publisher.errors import Exit, LeaseError, StoreError
 from publisher.workflow.lease import hold_lease
@@ -148,3 +151,92 @@ def test_a_write_of_the_lease_whose_answer_was_lost_counts_as_written(number: in
 
     assert site.observer.warnings == []
     assert the_lease(site).token is None
+
+
+# --- Taken over by a withdrawal ----------------------------------------------------------------------------
+
+
+def test_a_withdrawal_takes_over_a_lease_that_is_held_and_its_holder_finds_out() -> None:
+    site = Site()
+    with hold_lease(site.world("anna"), "promote 1.2.3") as (anna, keeper):
+        with hold_lease(site.world("ben"), "withdraw 1.2.3", take_over=True) as (ben, _):
+            ben.check()
+            with pytest.raises(LeaseError, match=r"the lease was lost to .*user/ben for withdraw"):
+                anna.check()
+            with pytest.raises(LeaseError):
+                keeper.write(lambda entries: Change({"p:x": "1"}))
+        assert "p:x" not in site.s3.gate.entries
+        (warning,) = site.observer.warnings
+        assert "taken over from arn:aws:iam::123456789012:user/anna, who had it for promote 1.2.3" in warning
+
+
+@pytest.mark.parametrize("before", [None, "promote 1.2.3", "withdraw 1.2.3"])
+def test_a_lease_that_nobody_holds_is_won_without_a_warning(before: str | None) -> None:
+    site = Site()
+    if before:
+        with hold_lease(site.world("anna"), before):
+            pass
+
+    with hold_lease(site.world("ben"), "withdraw 1.2.3", take_over=True) as (ben, _):
+        ben.check()
+
+    assert site.observer.warnings == []
+
+
+def test_the_lease_of_another_withdrawal_is_not_taken_over_before_it_has_expired() -> None:
+    site = Site()
+    with hold_lease(site.world("anna"), "withdraw 1.3.0") as (anna, _):
+        with (
+            pytest.raises(LeaseError, match=r"user/anna for withdraw 1\.3\.0"),
+            hold_lease(site.world("ben"), "withdraw 1.2.3", take_over=True),
+        ):
+            pytest.fail("two withdraw")
+        anna.check()
+        site.s3.tick(SECONDS)
+        with hold_lease(site.world("ben"), "withdraw 1.2.3", take_over=True) as (ben, _):
+            ben.check()
+
+
+def take_over_while_others_race(site: Site, races: int) -> None:
+    """Take a lease over that changes hands just before it is written over, some times."""
+    left = races
+    with hold_lease(site.world("anna"), "promote 1.2.3"):
+
+        def race(request: str, key: str) -> None:
+            nonlocal left
+            if request == "replace" and key == LEASE_KEY and left:
+                left -= 1
+                site.s3.before = lambda request, key: None
+                state = site.world().state
+                stored = state.read_lease()
+                assert stored is not None
+                state.write_lease(replace(stored.value, token=f"{left}", holder="Ben"), stored.etag)
+                site.s3.before = race
+
+        site.s3.before = race
+        with hold_lease(site.world("cleo"), "withdraw 1.2.3", take_over=True) as (cleo, _):
+            cleo.check()
+            assert the_lease(site).token == cleo.token
+
+
+def test_a_lease_that_changes_hands_just_then_is_taken_over_all_the_same() -> None:
+    site = Site()
+
+    take_over_while_others_race(site, 2)
+
+    assert "the lease is taken over from Ben, who had it for promote 1.2.3: that run stops" in (
+        site.observer.warnings
+    )
+
+
+def test_a_lease_that_changes_hands_all_the_time_is_not_taken_over() -> None:
+    with pytest.raises(LeaseError, match="Ben took the lease at the same moment"):
+        take_over_while_others_race(Site(), 99)
+
+
+def test_a_lost_answer_to_taking_over_counts_as_taken() -> None:
+    site = Site()
+    with hold_lease(site.world("anna"), "promote 1.2.3"):
+        site.s3.lose_answer_of = len(site.s3.writes)
+        with hold_lease(site.world("ben"), "withdraw 1.2.3", take_over=True) as (ben, _):
+            ben.check()

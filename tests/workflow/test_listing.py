@@ -565,6 +565,22 @@ def test_a_database_that_cannot_be_asked_stops_nothing_if_listing_is_given_up() 
     assert isinstance(site.run(given_up={"listing": "it is down"}), Promoted)
 
 
+def test_who_may_not_write_to_the_database_is_told_before_anything_is_public() -> None:
+    site = a_listed_site()
+    site.s3.writes.clear()
+
+    def deny(request: str, key: str) -> None:
+        if request == "db-access":
+            raise ListingError("not staff", "use a staff user's token")
+
+    site.s3.before = deny
+    with pytest.raises(ListingError, match="not staff"):
+        site.run()
+
+    assert site.s3.writes == []
+    assert site.database.writes == []
+
+
 def test_listing_that_stops_a_live_promotion_can_be_given_up_by_the_next_run() -> None:
     site = a_listed_site()
 
@@ -578,7 +594,8 @@ def test_listing_that_stops_a_live_promotion_can_be_given_up_by_the_next_run() -
 
     assert isinstance(site.run(given_up={"listing": "the database is broken"}), Promoted)
     assert site.database.writes == []
-    assert site.forum.posts == 1
+    assert site.forum.posts == 0  # Only what was read back is announced.
+    assert any("not announced" in text for text in site.observer.warnings)
 
 
 # --- The same with the real adapters -----------------------------------------------------------------------

@@ -388,11 +388,13 @@ def prepare(text: bytes) -> Site:
     """Publish a release, and list it as `text` has it, unless that is how it is listed today."""
     site = a_site(text)
     publish(site, "1.2.3", ".tgz.spdx.json")
-    site.s3.public.store("tool/1.2.3/notes-1.2.3.txt", b"notes")
+    notes = "tool/1.2.3/notes-1.2.3.txt"
+    site.s3.public.store(notes, b"notes")
     if text != LISTED:
         list_release(site)
         assert {"123-Guide", "123-Notes"} < find_rows(site)[1].keys()
     publish_guide(site)
+    site.s3.public.store(notes, None)
     site.profile_text = LISTED
     return site
 

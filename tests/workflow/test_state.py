@@ -6,8 +6,17 @@ from dataclasses import replace
 
 import pytest
 
+from publisher.core.digests import Digest
 from publisher.core.lease import Lease
 from publisher.core.promotions import Mark, Phase, make_records
+from publisher.core.withdrawals import (
+    Case,
+    CaseMark,
+    Course,
+    Withdrawal,
+    WithdrawnFile,
+    make_restoration,
+)
 from publisher.documents.statement import write_statement
 from publisher.errors import ConflictError, StoreError
 from publisher.workflow.state import StateStore, StoredRecord
@@ -250,3 +259,44 @@ def test_wrong_documents_are_errors_that_name_key_and_field() -> None:
         with pytest.raises(StoreError, match=rf"{key} .*schema") as caught:
             read()
         assert caught.value.next_step
+
+
+# --- Withdrawals -------------------------------------------------------------------------------------------
+
+
+def a_withdrawal(release: str = "1.2.3", number: int = 2, id_: str = "w") -> Withdrawal:
+    file = WithdrawnFile("tool/x.tgz", Digest("1" * 64), 3)
+    return Withdrawal(1, id_, release, number, (file,), ("p1",), (), False, "bad", "ann", NOON)
+
+
+def test_withdrawals_are_read_in_the_order_of_their_records_until_they_are_over() -> None:
+    state, _ = a_store()
+    found = [a_withdrawal(number=3, id_="a"), a_withdrawal(number=2, id_="b"), a_withdrawal("1.2.30", 1, "c")]
+    for withdrawal in found:
+        state.write_withdrawal(withdrawal)
+        state.write_withdrawal(withdrawal)
+
+    assert [case.withdrawal for case in state.read_cases("1.2.3")] == [found[1], found[0]]
+    assert [case.withdrawal.id for case in state.read_cases()] == ["b", "a", "c"]
+    assert state.list_unlisted() == {"tool/x.tgz"}
+    restoration = make_restoration(state.read_cases("1.2.30")[0], 2, "good", "bob", NOON)
+    mark = CaseMark(1, "c", "bob", NOON)
+    state.mark_case(found[2], mark)
+    assert state.read_cases("1.2.30") == (Case(found[2], Course.WITHDRAWN),)
+    assert state.write_restoration(restoration) == restoration
+    assert state.write_restoration(replace(restoration, reason="other")) == restoration
+    assert state.read_cases("1.2.30") == (Case(found[2], Course.RESTORING, restoration),)
+    state.mark_case(restoration, mark)
+    assert state.read_cases("1.2.30") == ()
+    assert len(state.read_cases()) == 2
+
+
+def test_a_withdrawal_whose_document_is_gone_is_an_error_and_never_read_as_none() -> None:
+    state, s3 = a_store()
+    s3.staging.store("_state/withdrawals/1.2.3/w/done.json", b"{}")
+
+    with pytest.raises(StoreError, match=r"withdrawal\.json is gone"):
+        state.read_cases()
+    s3.staging.store("_state/withdrawals/1.2.3/w/withdrawal.json", b"{}")
+    with pytest.raises(StoreError, match="not a valid withdrawal"):
+        state.read_cases()
