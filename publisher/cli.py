@@ -406,6 +406,7 @@ def promote_(
         deep,
         Extras(announce.read_prose(announce_from), create_release),
         dict.fromkeys(give_up, (reason or "").strip()),
+        options=_list_options(give_up, reason, announce_from, create_release=create_release),
     )
     return promote.run(wire(), request, _make_confirm(yes=yes))
 
@@ -713,6 +714,16 @@ def _make_confirm(*, yes: bool) -> Callable[[Decision], bool]:
         return click.confirm("Make this public?", err=True)
 
     return confirm
+
+
+def _list_options(
+    give_up: tuple[str, ...], reason: str | None, announce_from: str | None, *, create_release: bool
+) -> tuple[str, ...]:
+    """List the words that a dry run's real run needs besides releases, waivers and plan."""
+    words = [word for step in give_up for word in ("--give-up", step)]
+    words += ["--reason", reason] if give_up and reason else []
+    words += ["--announce-from", announce_from] if announce_from else []
+    return (*words, *(["--create-release"] if create_release else []))
 
 
 def _check_reason(things: tuple[str, ...], reason: str | None) -> str:

@@ -55,13 +55,15 @@ class Promoted:
 class Planned:
     """What a dry run of promoting `releases` would do; `command` does it.
 
-    `unfinished` names live promotions that would be finished first.
+    `unfinished` names live promotions that would be finished first. `options` are words that the real run
+    needs besides.
     """
 
     decision: Decision | None
     unfinished: tuple[str, ...]
     releases: tuple[str, ...]
     command: str = "promote"
+    options: tuple[str, ...] = ()
     status: Exit = Exit.DONE
 
 

@@ -476,8 +476,10 @@ def _write_command(outcome: Planned) -> str:
     if outcome.decision:
         plan = outcome.decision.plan
         words += [word for waiver in plan.waivers for word in ("--waive", f"{waiver.rule}:{waiver.subject}")]
-        words += ["--reason", plan.waivers[0].reason] if plan.waivers else []
-        words += ["--plan", plan.digest]
+        words += (
+            ["--reason", plan.waivers[0].reason] if plan.waivers and "--reason" not in outcome.options else []
+        )
+        words += [*outcome.options, "--plan", plan.digest]
     return shlex.join(words)
 
 

@@ -25,7 +25,7 @@ from publisher.ports import (
     SigningService,
     Verifier,
 )
-from publisher.workflow.releases_json import ReleasesJson
+from publisher.workflow.releases_json import NAME, ReleasesJson
 from publisher.workflow.world import Site, Visitor, World
 
 _THREADS = 16
@@ -84,6 +84,7 @@ def connect(settings: Settings) -> World:
         forum=_find_forum(config),
         hook=_find_hook(config),
         outer_caches=config.outer_caches,
+        listing_key=profile.key_prefix + NAME if config.listing and config.listing.url is None else None,
         purger=_find_purger(config),
     )
 
@@ -120,7 +121,7 @@ def _find_database(config: Config, public: Public, profile: Profile) -> Callable
         from publisher.adapters.release_db import ReleaseDb
 
         token = _read_secret("PUBLISHER_LISTING_TOKEN", "the staff user's token of the release database")
-        key = os.environ.get("PUBLISHER_LISTING_API_KEY")
+        key = _find_secret("PUBLISHER_LISTING_API_KEY")
         return ReleaseDb(Http(_AGENT), site.url or "", token, api_key=key)
 
     return make
@@ -173,15 +174,20 @@ def _find_purger(config: Config) -> Callable[[], Purger] | None:
 
 def _read_secret(name: str, what: str) -> str:
     """Read a secret from the environment variable `name`, or from the file that `name`_FILE names."""
+    text = _find_secret(name)
+    if text is None:
+        cure = f"set {name}, or {name}_FILE to a file with it"
+        raise ConfigError(f"{name} is not set, expected {what}", cure)
+    return text
+
+
+def _find_secret(name: str) -> str | None:
     path = os.environ.get(f"{name}_FILE")
     try:
         text = Path(path).read_text("utf-8") if path else os.environ.get(name, "")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the file that {name}_FILE names: {error}") from error
-    if not text.strip():
-        cure = f"set {name}, or {name}_FILE to a file with it"
-        raise ConfigError(f"{name} is not set, expected {what}", cure)
-    return text.strip()
+    return text.strip() or None
 
 
 def _find_verifier(config: Config) -> Callable[[], Verifier]:

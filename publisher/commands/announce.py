@@ -5,13 +5,15 @@ from datetime import date
 from pathlib import Path
 
 from publisher.core.announcement import render_blog, render_plain
-from publisher.core.contents import PublicFile, list_contents
+from publisher.core.assess import assess_release
+from publisher.core.contents import Contents, PublicFile, list_contents
 from publisher.core.profile import Release
 from publisher.core.refusals import Refusal
 from publisher.errors import UsageError
 from publisher.outcomes import AnnouncedReleases, Drafted, Outcome, Refused
 from publisher.workflow.announcing import Subject, Written, announce, find_announced, write_announcement
 from publisher.workflow.finishing import refuse_unfinished
+from publisher.workflow.gather import gather
 from publisher.workflow.lease import hold_lease
 from publisher.workflow.listing import Lister, read_public
 from publisher.workflow.outside import find_silent
@@ -57,6 +59,8 @@ def read_prose(path: str | None) -> str | None:
 def run(world: World, request: AnnounceRequest) -> Outcome:
     """Announce releases that are public and whose rows stand; what was announced is not posted again.
 
+    A dry run needs neither: it also writes the text of what is only handed over yet.
+
     Raises:
         UsageError: A name is no release, the prose cannot be read, or there is nowhere to announce.
         AnnounceError: It was not posted, or it cannot be known.
@@ -73,7 +77,7 @@ def run(world: World, request: AnnounceRequest) -> Outcome:
     withdrawn = find_withdrawn(world, [release.name for release in releases])
     if withdrawn:
         return Refused(withdrawn, waivable=False)
-    described = [_describe(world, release) for release in releases]
+    described = [_describe(world, release, dry_run=request.dry_run) for release in releases]
     bare = [subject.contents.release.name for subject, files in described if not files]
     if bare:
         return Refused(tuple(_refuse_absent(name) for name in bare), waivable=False)
@@ -99,10 +103,26 @@ def run(world: World, request: AnnounceRequest) -> Outcome:
     return AnnouncedReleases(request.releases, tuple(note.url for note in notes if note.url), not before)
 
 
-def _describe(world: World, release: Release) -> tuple[Subject, tuple[PublicFile, ...]]:
+def _describe(world: World, release: Release, *, dry_run: bool) -> tuple[Subject, tuple[PublicFile, ...]]:
+    """Describe what is public of a release; a dry run also shows what is handed over, before it is public."""
     contents = list_contents(world.profile, release)
     subject = Subject(contents, world.profile.find_identities(release), world.profile.listing)
-    return subject, read_public(world, contents)
+    public = read_public(world, contents)
+    return subject, _foresee(world, release, contents, public) if dry_run else public
+
+
+def _foresee(
+    world: World, release: Release, contents: Contents, public: tuple[PublicFile, ...]
+) -> tuple[PublicFile, ...]:
+    snapshot = gather(world, [release])
+    assessment = assess_release(snapshot.releases[0], world.profile, snapshot.published())
+    entries = {entry.key: entry for entry in contents.entries}
+    there = {file.entry.key: file for file in public}
+    for item in assessment.delivered():
+        key = item.expected.key
+        if key in entries:
+            there.setdefault(key, PublicFile(entries[key], item.stored.size, item.stored.digest))
+    return tuple(there.values())
 
 
 def _draft(written: Written, request: AnnounceRequest, day: date) -> Drafted:

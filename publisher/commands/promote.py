@@ -35,7 +35,8 @@ class PromoteRequest:
     """What the release manager asks for.
 
     `plan` pins the digest of a plan reviewed earlier; `deep` has every file downloaded and compared.
-    `given_up` names steps after go-live to be left out, each with the reason. `planner` decides what there is
+    `given_up` names steps after go-live to be left out, each with the reason. `options` are the words that
+    asked for all this, for whoever is told to run it again. `planner` decides what there is
     to be done, and `command` is what asks for it.
     """
 
@@ -46,6 +47,7 @@ class PromoteRequest:
     deep: bool = False
     extras: Extras = field(default_factory=Extras)
     given_up: Mapping[str, str] = field(default_factory=dict[str, str])
+    options: tuple[str, ...] = ()
     planner: Planner = plan_promotion
     command: str = "promote"
 
@@ -90,7 +92,7 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
     if not live:
         return _decide(world, request, releases, confirm, begun)
     if request.dry_run:
-        return Planned(None, live, request.releases, request.command)
+        return Planned(None, live, request.releases, request.command, request.options)
     signers = {
         promotion.plan.id: log_in_to_finish(world, promotion.plan)
         for promotion in read_live(world, request.releases)
@@ -149,7 +151,7 @@ def _decide(
     if afterwards:
         return Refused(afterwards, waivable=False)
     if request.dry_run:
-        return Planned(decision, (), request.releases, request.command)
+        return Planned(decision, (), request.releases, request.command, request.options)
     if not confirm(decision):
         return Declined()
     # Before anything is public, and before the lease: a browser waits for a person.

@@ -99,11 +99,11 @@ def _judge_names(evidence: Evidence) -> Iterator[Fault]:
                 key,
                 f"an object at a key of {release} that no record of it names",
                 "what was promoted, and nothing else",
-                "ops looks who wrote it, and removes it; then promote it as a late file",
+                "ops looks who wrote it and removes it; if it is older than the gate: publisher adopt PREFIX",
             )
         elif release not in blind:
             older.append(key)
-    if older:
+    if older and evidence.whole:
         some = ", ".join(older[:FEW])
         yield Fault(
             "older",

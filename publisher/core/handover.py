@@ -56,9 +56,7 @@ class RoleRules:
 
     def assess(self) -> RoleAssessment:
         """Say how each of the role's files stands, and every reason against what it delivers."""
-        staged = {
-            key: stored for key, stored in self._staging.objects.items() if key not in self._pointers
-        }
+        staged = {key: stored for key, stored in self._staging.objects.items() if key not in self._pointers}
         good = {key: stored for key, stored in staged.items() if self._is_deliverable(key)}
         strays = sorted(staged.keys() - good.keys())
         refusals = [self._refuse_stray(key) for key in strays]
@@ -201,11 +199,7 @@ class RoleRules:
                     "hand-over", f"{where}:{problem.line}", problem.found, problem.expected, problem.cure
                 )
             return
-        there = {key: stored.digest for key, stored in self._staging.objects.items()}
-        if self._staging.commit:
-            there[sums.COMMIT_NAME] = of_bytes(self._staging.commit.data)
-        if self._staging.pointers and self._staging.pointers.file:
-            there[POINTERS_NAME] = of_bytes(self._staging.pointers.file.data)
+        there = self._read_digests()
         for name in sorted(parsed.keys() - there.keys()):
             yield from self._check_unstaged(name, parsed[name], where)
         # That a stray is staged has been said; going on without it must not need its builder.
@@ -217,6 +211,15 @@ class RoleRules:
                 staged, expected = display(there[name]), display(parsed[name])
                 cure = f"{self._role} uploads the file and hands over again"
                 yield Refusal("digest", name, f"{staged} staged", f"{expected} as in {where}", cure)
+
+    def _read_digests(self) -> dict[str, Digest]:
+        """Give the digests of everything that the hand-over has to list."""
+        there = {key: stored.digest for key, stored in self._staging.objects.items()}
+        if self._staging.commit:
+            there[sums.COMMIT_NAME] = of_bytes(self._staging.commit.data)
+        if self._staging.pointers and self._staging.pointers.file:
+            there[POINTERS_NAME] = of_bytes(self._staging.pointers.file.data)
+        return there
 
     def _check_unstaged(self, name: str, listed: Digest, where: str) -> Iterator[Refusal]:
         """Check a name that is handed over and not staged: its copy may have expired once it was public."""

@@ -134,7 +134,7 @@ class Plan:
             "prose": self.extras.prose,
             "create_release": self.extras.create_release,
         }
-        # Left out where there are none, so that plans made before there were any have the digest that they had.
+        # Left out where there are none: plans made before there were any keep their digest.
         intent |= {name: wanted for name, wanted in mutable.items() if wanted}
         text = json.dumps(intent, separators=(",", ":"), sort_keys=True)
         return display(hashlib.sha256(text.encode()).hexdigest())

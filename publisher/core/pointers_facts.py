@@ -1,4 +1,4 @@
-"""What is known of pointers before anything is decided: what builders claim, and what the world looks like."""
+"""What is known of pointers before anything is decided: what builders claim, and how the world is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

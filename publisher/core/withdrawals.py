@@ -35,8 +35,8 @@ class Withdrawal:
     """What one withdrawal takes out of sight; `number` is that of its record among its release's.
 
     `promotions` were live and not finished: it ends them. Of these, `whole` are withdrawn by their own
-    entries of the gate, in the same step. `unlist` leaves the files where they are, and only hides them from index
-    pages and listing. Stored in `_state/withdrawals/<release>/<id>/`, and as a signed record.
+    entries of the gate, in the same step. `unlist` leaves the files where they are, and only hides them from
+    index pages and listing. Stored in `_state/withdrawals/<release>/<id>/`, and as a signed record.
     """
 
     schema: Literal[1]

@@ -82,6 +82,8 @@ def look_at_files(
     looker = _Looker(world, deep=deep)
     digests, problems = looker.look(wanted, present, gone)
     pages = find_own_pages(world, present)
+    # What a live promotion is still to write is no fault of its own.
+    owed = _list_pages(world, live)
     return Found(
         wanted=wanted,
         digests=digests,
@@ -90,8 +92,8 @@ def look_at_files(
         present=present,
         names=present - list_own(world, scope.recorded) - pages - known.keys(),
         expected=expected,
-        pages=pages,
-        stale=_find_stale(world, scope, wanted, live),
+        pages=pages - owed,
+        stale=tuple(key for key in _find_stale(world, scope, wanted) if key not in owed),
         pending=Counter(key.split("/")[1] for key in listed if key.startswith(f"{PENDING}/")),
     )
 
@@ -205,18 +207,21 @@ def _expect(world: World, releases: Iterable[str]) -> dict[str, str]:
     return {key: name for name, release in parsed if release for key in world.profile.expect(release)}
 
 
-def _find_stale(world: World, scope: Scope, wanted: Iterable[str], live: Iterable[str]) -> tuple[str, ...]:
-    """Find the pages that are not true; those that a live promotion is still to write are none of them."""
+def _find_stale(world: World, scope: Scope, wanted: Iterable[str]) -> tuple[str, ...]:
     rule = world.profile.pages
     if rule is None:
         return ()
     world.observer.step("pages", "every index page, made anew and compared")
     writer = PageWriter(world, GateKeeper(world.gate, _refuse_to_write), _refuse_to_write, rule)
-    mine, owed = (
-        {key for folder in affected_folders(keys, root=rule.root) for key in make_page_keys(folder)}
-        for keys in (wanted, live)
-    )
-    return tuple(key for key in writer.find_stale() if key not in owed and (scope.whole or key in mine))
+    mine = _list_pages(world, wanted)
+    return tuple(key for key in writer.find_stale() if scope.whole or key in mine)
+
+
+def _list_pages(world: World, keys: Iterable[str]) -> frozenset[str]:
+    """List the pages that show any of `keys`, or a folder above it."""
+    rule = world.profile.pages
+    folders = affected_folders(keys, root=rule.root) if rule else ()
+    return frozenset(key for folder in folders for key in make_page_keys(folder))
 
 
 def _refuse_to_write() -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from publisher.core.contents import Contents, PublicFile
 from publisher.core.digests import Digest
@@ -33,8 +34,11 @@ from publisher.core.listing_checks import validate_release, validate_rows
 from publisher.core.listing_plan import plan_listing, plan_unlisting
 from publisher.core.listing_rules import ListingRules
 from publisher.core.refusals import Refusal
+from publisher.core.urls import make_path
 from publisher.errors import ListingError, ListingUnknownError
 from publisher.ports import ReleaseDatabase
+from publisher.workflow.edge import wait
+from publisher.workflow.purging import invalidate, purge
 from publisher.workflow.world import World
 
 _ROUNDS = 8
@@ -158,6 +162,8 @@ class Lister:
             if not changes and doubt and found is not None:
                 doubt = self._apply([renew_release(found)], check_lease, [])
             elif not changes:
+                if made:
+                    forget_listing(self._world, check_lease)
                 return Listed(self._contents.release.name, len(wanted.rows), tuple(made))
             else:
                 doubt = self._apply(changes, check_lease, made) or doubt
@@ -276,6 +282,15 @@ _KINDS: Mapping[type[Change], str] = {
     DeleteFile: "deleted",
     UpdateRelease: "release updated",
 }
+
+
+def forget_listing(world: World, check_lease: Callable[[], None]) -> None:
+    """Let every cache forget a listing that is a file of the site."""
+    key = world.listing_key
+    if key is not None:
+        pause = partial(wait, world, check_lease)
+        invalidate(world, check_lease, pause, [f"/{make_path(key)}"], "listing", world.new_id())
+        purge(world, check_lease, [key])
 
 
 def count_changes(changes: Iterable[Change]) -> Mapping[str, int]:

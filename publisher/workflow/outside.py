@@ -7,8 +7,8 @@ from publisher.errors import EdgeError
 from publisher.workflow.edge import wait
 from publisher.workflow.world import World
 
-_PATIENCE = 60.0
-"""Seconds that outside URLs have to answer; they were to be there before."""
+_PATIENCE = 300.0
+"""Seconds that outside URLs have to answer: time enough to push a tag once the release is public."""
 
 _PAUSE = 5.0
 _OK = frozenset({200, 301, 302, 303, 307, 308})

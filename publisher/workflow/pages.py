@@ -200,4 +200,7 @@ class PageWriter:
         return {item.key: ObjectFacts(item.size, item.modified) for item in found}
 
     def _is_hidden(self, key: str) -> bool:
-        return key in self._unlisted or (self._hidden is not None and bool(self._hidden.fullmatch(key)))
+        # A page that showed the listing's date would be old with every row.
+        if key == self._world.listing_key or key in self._unlisted:
+            return True
+        return self._hidden is not None and bool(self._hidden.fullmatch(key))

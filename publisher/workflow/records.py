@@ -21,6 +21,7 @@ from publisher.errors import (
     UsageError,
 )
 from publisher.ports import Signer
+from publisher.workflow.purging import purge
 from publisher.workflow.world import Visitor, World
 
 _TRIES = 3
@@ -87,6 +88,8 @@ def write_record(
     if public is not None:
         check_lease()
         _publish(world, public, stored.data)
+        # Its name can be guessed, and a miss remembered.
+        purge(world, check_lease, [public.key])
 
 
 def publish_amendments(
@@ -167,9 +170,7 @@ def _read(visitor: Visitor, public: PublicRecord) -> bytes | None:
     return visitor.web.read(visitor.site.public_base_url + make_path(public.key))
 
 
-def _open(
-    visitor: Visitor, data: bytes, key: str, recorders: tuple[Identity, ...]
-) -> AnyRecord | Rejected:
+def _open(visitor: Visitor, data: bytes, key: str, recorders: tuple[Identity, ...]) -> AnyRecord | Rejected:
     try:
         if not visitor.signed_records and not is_signed(data, key):
             visitor.observer.warn(f"{key} is not signed: anybody who can write there may have made it")
@@ -180,9 +181,7 @@ def _open(
         return Rejected(str(error), "a record as promote writes it")
 
 
-def _sign(
-    world: World, record: AnyRecord, signer: Signer | None, recorders: tuple[Identity, ...]
-) -> bytes:
+def _sign(world: World, record: AnyRecord, signer: Signer | None, recorders: tuple[Identity, ...]) -> bytes:
     statement = write_statement(record)
     if not world.signed_records:
         world.observer.warn(

@@ -124,7 +124,7 @@ class StateStore:
         return tuple(unfinished)
 
     def list_events(self) -> frozenset[str]:
-        """Name all that tells of promotions, amendments and withdrawals: it grows with each step of theirs."""
+        """Name all that tells of promotions, amendments and withdrawals: each of them adds to it."""
         prefixes = (_PROMOTIONS, _WITHDRAWALS, _RECORDS)
         return frozenset(key for prefix in prefixes for key in self._staging.list_keys(prefix))
 

@@ -57,7 +57,8 @@ class World:
     `new_id` makes 128 unguessable bits in hex; `sleep` waits some seconds, `monotonic` counts them. What is
     needed for signatures is made when it is first asked for, since it takes a second. `signed_records` of
     False lets records be written that nobody signed. `database`, `forum`, `hook` and `purger` are None where
-    the site has none; `outer_caches` are how the URLs of caches in front of the CDN begin. `verdicts`
+    the site has none; `outer_caches` are how the URLs of caches in front of the CDN begin,
+    `listing_key` is the public key of a listing that is a file. `verdicts`
     remembers what was verified, by content.
     """
 
@@ -85,6 +86,7 @@ class World:
     hook: Callable[[], Hook] | None = None
     outer_caches: tuple[str, ...] = ()
     purger: Callable[[], Purger] | None = None
+    listing_key: str | None = None
     verdicts: dict[tuple[str, ...], Signed | Rejected | Checked] = field(
         default_factory=dict[tuple[str, ...], Signed | Rejected | Checked]
     )

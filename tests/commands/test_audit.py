@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from publisher import cli
-from publisher.commands import adopt, audit, index, withdraw
+from publisher.commands import adopt, audit, index, sidecars, withdraw
 from publisher.commands.adopt import AdoptRequest
 from publisher.core.digests import Digest, of_bytes
 from publisher.core.faults import Weight
@@ -24,7 +24,7 @@ from publisher.errors import (
     PublisherError,
     UsageError,
 )
-from publisher.outcomes import Audited, Promoted, Restored, Withdrawn
+from publisher.outcomes import Amended, Audited, Promoted, Restored, Withdrawn
 from publisher.ports import ReleaseDatabase, Seen, Web
 from publisher.settings import Settings
 from publisher.workflow.world import World
@@ -414,6 +414,32 @@ def test_a_promotion_at_any_moment_of_an_audit_is_no_fault(tmp_path: Path, part:
         assert [fault for fault in outcome.faults if fault.weight is not Weight.NOTE] == [], moment
 
 
+@pytest.mark.parametrize("part", range(8))
+def test_an_audit_at_any_moment_of_a_promotion_finds_no_fault(tmp_path: Path, part: int) -> None:
+    links = tmp_path / "links"
+    links.write_text("old -> tool/0.9\n")
+    site = a_healthy_site(str(links))
+    site.database.add(a_release_row(f"Tool {LATER}", "tool-124"))
+    site.open(LATER)
+    site.stage_all(release=LATER)
+    moments: list[int] = []
+    found: list[tuple[int, Audited]] = []
+
+    def before(request: str, key: str) -> None:
+        moments.append(len(moments))
+        if moments[-1] % 8 == part:
+            site.s3.before = lambda request, key: None
+            found.append((moments[-1], site.audit()))
+            site.s3.before = before
+
+    site.s3.before = before
+    assert isinstance(site.run(LATER), Promoted)
+
+    assert len(moments) > 200
+    for moment, outcome in found:
+        assert [fault for fault in outcome.faults if fault.weight is Weight.FAULT] == [], moment
+
+
 def test_a_promotion_that_broke_off_just_now_is_a_warning(site: Audits) -> None:
     site.crash("create", f"_state/records/{LATER}")
 
@@ -479,6 +505,14 @@ def test_what_is_older_than_the_gate_is_counted_and_is_no_fault(site: Audits) ->
     assert outcome.status is Exit.DONE
 
 
+def test_what_was_public_before_a_late_file_of_its_release_is_told_until_it_is_adopted(site: Audits) -> None:
+    site.store(f"{TGZ}.spdx.json", b"older than the gate")
+    assert found(site.audit()) == [(Weight.FAULT, "unrecorded", f"{TGZ}.spdx.json")]
+
+    adopt.run(site.world(), AdoptRequest(f"tool/{RELEASE}", None, dry_run=False))
+    assert site.audit().faults == ()
+
+
 def test_copies_that_waited_for_what_has_ended_are_counted_and_are_no_fault(site: Audits) -> None:
     site.s3.public.store("_pending/0/tool/a", b"a")
 
@@ -505,12 +539,24 @@ def test_an_etag_that_differs_is_settled_by_the_bytes(site: Audits) -> None:
     assert found(site.audit()) == [(Weight.FAULT, "url", TGZ)]
 
 
-def test_an_amended_sidecar_is_what_its_last_record_says(site: Audits) -> None:
-    names = {f"{RELEASE}/1"}
-    assert set(site.stored_records()) == names
-    site.store(f"{TGZ}.spdx.json", b"{}")
+def test_an_amended_sidecar_is_what_its_last_record_says(site: Audits, tmp_path: Path) -> None:
+    key = f"{TGZ}.spdx.json"
+    amendable = b'suffix = ".spdx.json", class = "amendable",'
+    site.profile_text = site.profile_text.replace(b'suffix = ".spdx.json",', amendable)
+    site.stage("linux", {key: b"first"})
+    site.hand_over("linux")
+    assert isinstance(site.run(), Promoted)
+    path = tmp_path / Path(key).name
+    path.write_bytes(b"repaired")
+    assert isinstance(sidecars.run_amend(site.world(), RELEASE, str(path), "a slip"), Amended)
+    site.expire()
+    site.index()
 
-    assert found(site.audit()) == [(Weight.FAULT, "unrecorded", f"{TGZ}.spdx.json")]
+    outcome = site.audit(deep=True)
+    assert (outcome.faults, outcome.records) == ((), 3)
+
+    site.store(key, b"first")
+    assert found(site.audit()) == [(Weight.FAULT, "drift", key)]
 
 
 def test_a_record_of_what_is_no_release_any_more_is_found(site: Audits) -> None:
@@ -609,6 +655,33 @@ def test_a_withdrawal_that_broke_off_is_found(site: Audits, seconds: float, weig
 
     [(found_weight, rule, _)] = found(site.audit())
     assert (found_weight, rule) == (weight, "unfinished")
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("unlist", [False, True])
+def test_an_audit_at_any_moment_of_a_withdrawal_or_of_taking_it_back_finds_no_fault(
+    site: Audits,
+    part: int,
+    *,
+    unlist: bool,
+) -> None:
+    moments: list[int] = []
+    found: list[tuple[int, Audited]] = []
+
+    def before(request: str, key: str) -> None:
+        moments.append(len(moments))
+        if moments[-1] % 4 == part:
+            site.s3.before = lambda request, key: None
+            found.append((moments[-1], site.audit()))
+            site.s3.before = before
+
+    site.s3.before = before
+    a_withdrawal(site, unlist=unlist)
+    withdraw.run_restore(site.world(), RELEASE, "it does start", lambda preview: True)
+
+    assert len(moments) > 200
+    for moment, outcome in found:
+        assert [fault for fault in outcome.faults if fault.weight is Weight.FAULT] == [], moment
 
 
 def test_a_withdrawal_under_way_is_no_fault(site: Audits) -> None:

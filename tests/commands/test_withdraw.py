@@ -18,6 +18,7 @@ from publisher.commands.status import run as run_status
 from publisher.commands.withdraw import WithdrawRequest, run_restore, run_withdraw
 from publisher.core.digests import Digest
 from publisher.core.gate import OWNER
+from publisher.core.lease import SECONDS
 from publisher.core.refusals import WAIVABLE, Waiver
 from publisher.core.status import Stage
 from publisher.core.withdrawals import Preview
@@ -83,25 +84,30 @@ def a_public_site(site: Site | None = None) -> Site:
     return site
 
 
+def crash_at(site: Site, wanted: str, beginning: str, command: Callable[[], Outcome]) -> None:
+    """Let a command die before a request, and its lease expire."""
+    dead = False
+
+    def die(request: str, key: str) -> None:
+        nonlocal dead
+        dead = dead or (request == wanted and key.startswith(beginning))
+        if dead:
+            raise CrashError
+
+    site.s3.before = die
+    with pytest.raises(CrashError):
+        command()
+    site.s3.before = lambda request, key: None
+    site.s3.tick(121)
+
+
 def a_live_site(*releases: str) -> Site:
     """Make a site with a promotion that died after it went live."""
     site = Site()
     for release in (RELEASE, *releases):
         site.open(release)
         site.stage_all(release=release)
-    dead = False
-
-    def die(request: str, key: str) -> None:
-        nonlocal dead
-        dead = dead or request == "place"
-        if dead:
-            raise CrashError
-
-    site.s3.before = die
-    with pytest.raises(CrashError):
-        site.promote(RELEASE, *releases)
-    site.s3.before = lambda request, key: None
-    site.s3.tick(121)
+    crash_at(site, "place", "", lambda: site.promote(RELEASE, *releases))
     return site
 
 
@@ -125,6 +131,13 @@ def read_predicates(site: Site) -> list[dict[str, Any]]:
     return [json.loads(extract_payload(data, name)) for name, data in sorted(records)]
 
 
+def check_gate(site: Site, outcome: Withdrawn) -> None:
+    """Check that the gate has nothing but what hides the files of the one withdrawal."""
+    (id_,) = outcome.withdrawals
+    wanted = {**{f"p:{key}": id_ for key in outcome.keys}, f"s:{id_}": "withdrawn"}
+    assert {key: value for key, value in site.s3.gate.entries.items() if key != OWNER} == wanted
+
+
 # --- What is asked for -----------------------------------------------------------------------------------
 
 
@@ -139,10 +152,7 @@ def test_a_release_is_gone_in_one_step_and_comes_back_in_one() -> None:
     assert outcome.keys == (PKG, TGZ, SBOM)
     assert (outcome.changed, outcome.unlist, outcome.ended) == (True, False, ())
     (withdrawal,) = outcome.withdrawals
-    assert {found for found in site.s3.gate.entries.items() if found[0] != OWNER} == {
-        *((f"p:{key}", withdrawal) for key in (PKG, TGZ, SBOM)),
-        (f"s:{withdrawal}", "withdrawn"),
-    }
+    check_gate(site, outcome)
     assert [found for found, before in zip(seen, [set[int](), *seen], strict=False) if found != before] == [
         {200},
         {GONE},
@@ -344,11 +354,39 @@ def test_a_live_promotion_is_placed_ended_and_recorded() -> None:
     assert set(outcome.ended) == site.live() - set(outcome.withdrawals)
     assert site.public() == expected_public()
     assert {status(site, key) for key in (PKG, TGZ)} == {GONE}
+    check_gate(site, outcome)
     record, withdrawal = (found["predicate"] for found in read_predicates(site))
     assert set(record["given_up"]) >= {"listing", "announce", "pages", "look"}
     assert set(record["given_up"].values()) == {"withdrawn: a fault"}
     assert withdrawal["promotions"] == withdrawal["whole"] == list(outcome.ended)
     assert withdrawal["reason"] == "a fault"
+
+
+def test_a_promotion_that_a_withdrawal_has_ended_is_not_finished_by_promoting() -> None:
+    site = a_listed_site()
+    crash_at(site, "place", "", site.run)
+    crash_at(site, "update", "s:", lambda: withdraw(site))
+    assert {status(site, key) for key in (PKG, TGZ)} == {200}
+    site.s3.writes.clear()
+
+    outcome = site.run()
+
+    assert isinstance(outcome, Refused)
+    assert (rules(outcome), outcome.finished) == ([("withdrawn", RELEASE)], ())
+    assert (site.s3.writes, site.database.writes, site.forum.posts) == ([], [], 0)
+    assert isinstance(withdraw(site), Withdrawn)
+    assert (site.database.rows(SLUG), site.forum.posts) == ({}, 0)
+
+
+def test_edges_forget_what_was_missing_before_it_is_shown_again() -> None:
+    site = a_public_site()
+    withdraw(site)
+    seen: list[str] = []
+    site.s3.before = lambda request, key: seen.append(f"{request} {key[:3]}")
+
+    restore(site)
+
+    assert seen.index("invalidate 000") < seen.index("wait 000") < seen.index("update -s:")
 
 
 def test_of_a_live_promotion_that_is_withdrawn_in_part_the_rest_is_served_and_recorded() -> None:
@@ -395,6 +433,29 @@ def test_the_lease_of_another_withdrawal_is_respected() -> None:
 
     assert set(statuses(site).values()) == {200}
     assert isinstance(withdraw(site), Withdrawn)
+
+
+@pytest.mark.parametrize("command", [withdraw, restore])
+def test_who_slept_and_lost_the_lease_writes_nothing_down(command: Callable[[Site], Outcome]) -> None:
+    site = a_public_site()
+    if command is restore:
+        withdraw(site)
+    before = statuses(site)
+
+    def sleep(request: str, key: str) -> None:
+        if request == "now":
+            site.s3.before = lambda request, key: None
+            site.s3.tick(SECONDS)
+            with hold_lease(site.world("ann"), f"promote {OTHER}"):
+                site.s3.writes.clear()
+
+    site.s3.before = sleep
+    with pytest.raises(PublisherError, match="the lease was lost"):
+        command(site)
+
+    assert not any("_state/withdrawals" in name for _, name in site.s3.writes)
+    assert statuses(site) == before
+    assert command(site).status is Exit.DONE
 
 
 def test_a_restoration_takes_nobodys_lease() -> None:
@@ -678,6 +739,23 @@ def test_what_cannot_be_placed_cannot_only_be_unlisted() -> None:
     assert status(site, PKG) == GONE
 
 
+@pytest.mark.parametrize("key", [TGZ, PKG])
+def test_a_promotion_of_which_a_file_cannot_be_placed_is_withdrawn_whole_with_what_was_not_named(
+    key: str,
+) -> None:
+    site = a_live_site(OTHER)
+    site.s3.public.store(PKG, b"foreign")
+    everything = {*expected_public(), *expected_public(release=OTHER)}
+
+    outcome = withdraw(site, key)
+
+    assert isinstance(outcome, Withdrawn)
+    assert set(outcome.keys) == everything
+    assert {status(site, found) for found in everything} == {GONE}
+    assert any("withdrawn whole" in warning for warning in site.observer.warnings)
+    check_gate(site, outcome)
+
+
 def test_index_pages_leave_out_what_is_withdrawn() -> None:
     site = a_public_site(Site(profile_text=WITH_PAGES))
     page = f"tool/{RELEASE}/index.json"
@@ -889,6 +967,28 @@ def test_what_changed_in_the_bucket_is_not_shown_again() -> None:
     assert set(statuses(site).values()) == {GONE}
 
 
+def test_what_changes_while_the_name_is_typed_counts() -> None:
+    site = a_public_site()
+    withdraw(site, TGZ)
+
+    def meddle(preview: Preview) -> bool:
+        site.s3.public.store(TGZ, b"foreign")
+        return True
+
+    assert rules(restore(site, confirm=meddle)) == [("drift", TGZ)]
+    assert status(site, TGZ) == GONE
+    site.s3.public.store(TGZ, b"first " + TGZ.encode())
+
+    def begin_to_restore(preview: Preview) -> bool:
+        site.sigstore.login = None
+        with pytest.raises(UnfinishedError):
+            restore(site)
+        return True
+
+    assert rules(withdraw(site, confirm=begin_to_restore)) == [("withdrawn", RELEASE)]
+    assert set(statuses(site).values()) == {200}
+
+
 def test_status_tells_what_is_withdrawn_and_lists_what_is_not_finished() -> None:
     site = a_public_site()
     site.sigstore.login = None
@@ -931,21 +1031,13 @@ def test_a_rebuilt_gate_hides_what_is_withdrawn_first() -> None:
 
 def test_a_rebuilt_gate_hides_what_is_begun_and_not_what_is_unlisted_or_being_restored() -> None:
     site = a_live_site()
-
-    def die(request: str, key: str) -> None:
-        if request == "update" and key.startswith("s:"):
-            raise CrashError
-
-    site.s3.before = die
-    with pytest.raises(CrashError):
-        withdraw(site)
-    site.s3.before = lambda request, key: None
-    site.s3.tick(121)
+    crash_at(site, "update", "s:", lambda: withdraw(site))
     assert {status(site, key) for key in (PKG, TGZ)} == {200}
 
-    run_rebuild(site.world())
+    (id_,) = run_rebuild(site.world()).withdrawn
 
     assert {status(site, key) for key in (PKG, TGZ)} == {GONE}
+    assert set(site.s3.gate.entries) == {OWNER, f"p:{PKG}", f"p:{TGZ}", f"s:{id_}"}
     assert isinstance(withdraw(site), Withdrawn)
     site.sigstore.login = None
     with pytest.raises(UnfinishedError):

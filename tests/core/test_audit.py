@@ -227,6 +227,8 @@ def test_what_no_record_names_is_a_fault_only_at_a_key_of_a_recorded_release() -
     assert (fault.rule, fault.subject) == ("unrecorded", SBOM)
     assert (note.weight, note.rule) == (Weight.NOTE, "older")
     assert note.found == "4 that no record names: 0.9/a, 0.9/b, 0.9/c"
+    # Beside a release that was named lies what nobody asked about.
+    assert judge(names=names, whole=False) == [(Weight.FAULT, "unrecorded", SBOM)]
 
 
 def test_records_are_folded_in_their_order() -> None:

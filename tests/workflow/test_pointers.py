@@ -378,6 +378,18 @@ def test_to_hide_a_release_from_lists_is_not_to_withdraw_it() -> None:
     assert isinstance(site.promote(), Promoted)
 
 
+def test_a_kind_of_release_that_has_to_bring_a_set_is_refused_without_one() -> None:
+    required = MUTABLE.replace(b'class = "pointer"', b'class = "pointer"\nrequired = "final"')
+    site = a_site(new=None, profile=required)
+
+    assert refuse(site) == [f"pointer index/{RELEASE}: nothing of it from linux"]
+    assert isinstance(site.promote(waivers=WAIVED), Promoted)
+    # Once it is public, nobody asks for one any more.
+    site.stage("linux", {f"{TGZ}.spdx.json": b"{}"})
+    site.hand_over("linux")
+    assert isinstance(site.promote(), Promoted)
+
+
 # --- What counts as handed over -----------------------------------------------------------------------------
 
 
