@@ -17,9 +17,10 @@ from publisher.errors import ConflictError, PublisherError, StoreError, Unfinish
 from publisher.outcomes import Amended, Attached, Outcome, Refused
 from publisher.ports import Signer
 from publisher.workflow.edge import forget, look
-from publisher.workflow.finishing import finish, read_live
+from publisher.workflow.finishing import Held, finish, read_live
 from publisher.workflow.gather import gather
 from publisher.workflow.lease import LeaseHolder, hold_lease
+from publisher.workflow.pages import PageWriter
 from publisher.workflow.proofs import Artifact, Checker, find_artifact, find_public_artifact
 from publisher.workflow.records import publish_amendments, write_record
 from publisher.workflow.releases import parse_release, suggest_release
@@ -103,17 +104,18 @@ def run_amend(world: World, name: str, path: str, reason: str) -> Outcome:
         for promotion in read_live(world, [name]):
             finish(world, held, promotion.plan, signer, [], deep=False)
         snapshot = gather(world, [release])
-        return _amend(world, held[0], snapshot, sidecar, reason.strip(), signer)
+        return _amend(world, held, snapshot, sidecar, reason.strip(), signer)
 
 
 def _amend(
     world: World,
-    lease: LeaseHolder,
+    held: Held,
     snapshot: Snapshot,
     sidecar: _Sidecar,
     reason: str,
     signer: Signer | None,
 ) -> Outcome:
+    lease, keeper = held
     (release,) = snapshot.releases
     name = release.release.name
     recorded = fold(world.state.read_records(name, release.numbers)).get(sidecar.key)
@@ -151,6 +153,9 @@ def _amend(
             when=world.staging.now(),
         )
         _show(world, lease, amendment, sidecar, public)
+        if world.profile.pages is not None:
+            pages = PageWriter(world, keeper, lease.check, world.profile.pages)
+            pages.refresh([sidecar.key], f"amendment-{number}")
         write_record(
             world,
             lease.check,
