@@ -58,13 +58,15 @@ def a_site_at(stage: Stage) -> Site:
         crash_at(site, "copy")
     elif stage is Stage.LIVE:
         crash_at(site, "place")
-    elif stage is Stage.DONE:
-        site.promote()
-    elif stage is Stage.WITHDRAWN:
-        site.promote()
-        request = WithdrawRequest(RELEASE, (TGZ,), "a fault")
-        run_withdraw(site.world(), request, lambda preview: True)
+    elif stage in {Stage.DONE, Stage.WITHDRAWN}:
+        promote_and_withdraw(site, (TGZ,) if stage is Stage.WITHDRAWN else ())
     return site
+
+
+def promote_and_withdraw(site: Site, keys: tuple[str, ...]) -> None:
+    site.promote()
+    for key in keys:
+        run_withdraw(site.world(), WithdrawRequest(RELEASE, (key,), "a fault"), lambda preview: True)
 
 
 @pytest.mark.parametrize("stage", Stage)

@@ -230,9 +230,9 @@ def test_a_restoration_that_dies_before_any_request_leaves_one_status_and_a_reru
     assert list(site.stored_records()) == [f"{RELEASE}/{n}" for n in (1, 2, 3)]
 
 
-@pytest.mark.parametrize("number", range(0, len(WITHDRAW), 4))
+@pytest.mark.parametrize("number", range(0, len(WITHDRAW), 8))
 def test_a_withdrawal_that_dies_twice_is_finished_all_the_same(number: int) -> None:
-    for second in range(0, len(WITHDRAW), 6):
+    for second in range(0, len(WITHDRAW), 9):
         site = a_public_site()
         crash_before(site, number, withdraw)
         crash_before(site, second, withdraw)
@@ -321,9 +321,9 @@ def test_a_promotion_under_way_is_stopped_by_a_withdrawal_and_does_no_harm_after
     model.settle()
 
 
-@pytest.mark.parametrize("pause", range(0, STEPS + 1, 3))
+@pytest.mark.parametrize("pause", range(0, STEPS + 1, 5))
 def test_a_withdrawal_over_a_live_promotion_that_dies_anywhere_is_finished(pause: int) -> None:
-    for number in range(0, 120, 9):
+    for number in range(0, 120, 11):
         site = a_ready_site()
         crash_before(site, pause, promote_it)
         crash_before(site, number, withdraw)
@@ -338,7 +338,7 @@ ACTIONS = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTIONS, max_size=20))
 def test_whatever_happens_its_files_have_one_status_and_the_end_is_clean(
     actions: list[tuple[str, int, int]],
