@@ -137,8 +137,8 @@ def _describe(sandbox: Sandbox, handout: Handout, story: Story) -> Iterable[str]
     for role, files in story.files.items():
         upload = f"publisher upload {release} {files} --role {role}{story.commit} --complete"
         yield f"  AWS_PROFILE={role} {upload}"
-    yield f"  AWS_PROFILE=rm publisher status {release} --check"
     yield f"  AWS_PROFILE=rm publisher sign {release}"
+    yield f"  AWS_PROFILE=rm publisher status {release} --check"
     yield f"  AWS_PROFILE=rm publisher promote {release} --create-release --yes"
     yield f"  publisher verify {release} --public"
     yield ""

@@ -1,7 +1,7 @@
 """`publisher wait`: for automation that polls today: until roles have handed over, or a release is public."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from publisher.core.assess import assess_release
 from publisher.core.delivery import RoleAssessment
@@ -15,6 +15,7 @@ from publisher.core.urls import make_path
 from publisher.errors import AccessDeniedError, EdgeError, Exit, UsageError
 from publisher.outcomes import Waited
 from publisher.workflow.gather import gather
+from publisher.workflow.proofs import check_own_sidecars
 from publisher.workflow.releases import check_role, find_close_release, parse_release, suggest_release
 from publisher.workflow.staged import gather_staged
 from publisher.workflow.waiting import Waiting, wait_until_nothing_is_left
@@ -142,6 +143,7 @@ def _look_at_staged(
     except AccessDeniedError as error:
         raise AccessDeniedError(str(error), _THEIRS) from error
     snapshot = ReleaseSnapshot(release, None, None, staged, {}, ())
+    snapshot = replace(snapshot, checked=check_own_sidecars(world, snapshot))
     found = assess_release(snapshot, world.profile, {}).roles
     left = {role: _explain(found[role]) for role in roles}
     return {role: why for role, why in left.items() if why}

@@ -2,8 +2,9 @@
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from publisher.core import sums
@@ -39,10 +40,25 @@ class _Sidecar:
     artifact: Artifact
 
 
+FindArtifact = Callable[[Expected], Artifact | None]
+
+
 def check_sidecars(
     world: World, release: ReleaseSnapshot, published: Mapping[str, Digest]
 ) -> Mapping[str, Checked]:
-    """Check every staged sidecar that is not public yet and whose artifact is there.
+    """Check every staged sidecar that is not public yet and whose artifact is there, as `_check_staged`."""
+    return _check_staged(world, release, published, partial(find_artifact, world, release))
+
+
+def check_own_sidecars(world: World, release: ReleaseSnapshot) -> Mapping[str, Checked]:
+    """Check what is staged against what is staged, with the rights of who may not see what is public."""
+    return _check_staged(world, release, {}, partial(_find_staged_artifact, world, release))
+
+
+def _check_staged(
+    world: World, release: ReleaseSnapshot, published: Mapping[str, Digest], find: FindArtifact
+) -> Mapping[str, Checked]:
+    """Check sidecars against the artifacts that `find` finds.
 
     What cannot be read as it was listed counts as bad, and so does whatever goes wrong in a check.
     """
@@ -52,7 +68,7 @@ def check_sidecars(
         for key, stored in _list_staged(release, expected).items()
         if expected[key].format is not Format.FILE and not is_proven(expected[key], published)
     ]
-    found = world.parallel.map(lambda item: _read(world, release, *item), sidecars)
+    found = world.parallel.map(lambda item: _read(world, *item, find), sidecars)
     checker = Checker(world, release)
     return checker.check_all([sidecar for sidecar in found if sidecar])
 
@@ -185,8 +201,8 @@ def _list_staged(release: ReleaseSnapshot, expected: Mapping[str, Expected]) -> 
     return {key: stored for key, stored in staged.items() if expected[key].need is not Need.FORBIDDEN}
 
 
-def _read(world: World, release: ReleaseSnapshot, item: Expected, stored: StoredObject) -> _Sidecar | None:
-    artifact = find_artifact(world, release, item)
+def _read(world: World, item: Expected, stored: StoredObject, find: FindArtifact) -> _Sidecar | None:
+    artifact = find(item)
     if artifact is None:
         return None
     found = world.staging.read(stored.version.key)
@@ -196,12 +212,16 @@ def _read(world: World, release: ReleaseSnapshot, item: Expected, stored: Stored
 
 def find_artifact(world: World, release: ReleaseSnapshot, item: Expected) -> Artifact | None:
     """Find the artifact that a sidecar is about: staged by its role, or else public."""
+    return _find_staged_artifact(world, release, item) or find_public_artifact(world, item)
+
+
+def _find_staged_artifact(world: World, release: ReleaseSnapshot, item: Expected) -> Artifact | None:
     key = item.artifact or ""
     for staging in release.roles.values():
         if key in staging.objects:
             stored = staging.objects[key]
             return Artifact(world.staging, stored.version, stored.digest, stored.size)
-    return find_public_artifact(world, item)
+    return None
 
 
 def find_public_artifact(world: World, item: Expected) -> Artifact | None:

@@ -1,5 +1,6 @@
 """The shared session: what is asked again, what is not, and answers that are late, cut or too much."""
 
+import socket
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -141,11 +142,13 @@ def test_a_silent_service_is_not_waited_for(host: Host) -> None:
     assert caught.value.sent
 
 
-def test_a_service_that_is_not_there_got_nothing(host: Host, http: Http) -> None:
-    host.server_close()
+def test_a_service_that_is_not_there_got_nothing(http: Http) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
 
     with pytest.raises(NoAnswerError) as caught:
-        http.request("POST", host.url)
+        http.request("POST", f"http://127.0.0.1:{port}/")
 
     assert not caught.value.sent
 

@@ -274,9 +274,7 @@ def test_a_body_that_stops_coming_has_no_digest(host: Host, web: Web) -> None:
     ("path", "data"),
     [("/file", BODY), ("/large", LARGE), ("/empty", b""), ("/pieces", BODY), ("/packed", BODY)],
 )
-def test_a_small_file_is_read_whole_and_as_it_is_stored(
-    host: Host, web: Web, path: str, data: bytes
-) -> None:
+def test_a_small_file_is_read_whole_and_as_it_is_stored(host: Host, web: Web, path: str, data: bytes) -> None:
     assert web.read(host.url + path) == data
     assert [method for method, _, _ in host.requests] == ["GET"]
 

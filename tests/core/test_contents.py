@@ -5,7 +5,7 @@ from publisher.core.profile import Profile, Row
 from publisher.core.signing import Format
 from tests.support.builders import EXE, HEAD, PDF, SBOM, SIG, TGZ, a_profile, a_release
 
-INSTALLER = Row("Installer", "1.2.0-Installer", "windows", "", button=False)
+INSTALLER = Row("Installer", "1-2-0-Installer", "windows", "", button=False)
 UNDER = a_profile(
     "[[artifact]]\nkey = 'tool/{release}/tool.tgz'\nrole = 'source'\n",
     HEAD.replace(

@@ -111,7 +111,7 @@ def test_a_complete_release_is_planned_from_exactly_what_is_staged() -> None:
         delivery=BINARY,
         sign=False,
         artifact=None,
-        row=Row("Installer", "1.2.0-Installer", "windows", "", button=False),
+        row=Row("Installer", "1-2-0-Installer", "windows", "", button=False),
     )
     assert [(file.sign, file.artifact) for file in decision.plan.files] == [
         (True, None),

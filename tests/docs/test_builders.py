@@ -34,6 +34,7 @@ def assert_handed_over(release: dict[str, Any], role: str) -> None:
     assert set(found["artifacts"].values()) == {"ready"}
 
 
+@pytest.mark.slow
 def test_the_lines_of_the_page_hand_over_hold_and_cure(site: Site, office: Office, tmp_path: Path) -> None:
     desk = furnish(site, tmp_path, "macos")
     # Large enough for the AWS CLI to cut it into parts, if it is left to itself.

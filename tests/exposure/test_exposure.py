@@ -93,6 +93,7 @@ def test_edges_that_lag_as_much_as_the_gate_allows_still_show_one_step(scene: Sc
     check_public_in_one_step(seen, sent, scene.paths(release))
 
 
+@pytest.mark.slow
 def test_a_late_file_of_a_live_release_appears_and_the_others_never_blink(scene: Scene) -> None:
     release = scene.new_release()
     scene.stage(release)
@@ -175,6 +176,7 @@ def test_edges_whose_store_is_out_of_order_are_late_and_never_early_and_never_bl
         assert set(find_exposure(polls, scene.paths(release))) == set(scene.paths(release))
 
 
+@pytest.mark.slow
 def test_edges_that_lag_more_than_the_gate_allows_are_late_and_never_early_and_never_blink(
     scene: Scene,
 ) -> None:
@@ -190,6 +192,7 @@ def test_edges_that_lag_more_than_the_gate_allows_are_late_and_never_early_and_n
         assert set(find_exposure(polls, scene.paths(release))) == set(scene.paths(release))
 
 
+@pytest.mark.slow
 def test_a_promotion_that_is_told_to_end_gives_the_lease_back_and_a_rerun_finishes(scene: Scene) -> None:
     release = scene.new_release()
     scene.stage(release)

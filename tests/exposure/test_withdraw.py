@@ -74,6 +74,7 @@ def test_a_release_is_gone_in_one_step_at_each_edge_and_back_in_one(scene: Scene
     assert "nothing to do" in scene.run("rm", "promote", release, "--yes")
 
 
+@pytest.mark.slow
 def test_what_a_dead_promotion_left_live_is_gone_in_one_step_too(scene: Scene) -> None:
     release = scene.new_release()
     scene.stage(release)

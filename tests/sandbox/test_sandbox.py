@@ -132,7 +132,7 @@ def check_what_it_says_to_type_makes_the_release_public(
     typed = [line for line in running.commands if shutil.which("curl") or not line.startswith("curl")]
     done = shell(typed, bare_environment)
     assert done.returncode == 0, done.stderr
-    assert "AWS_PROFILE=rm publisher promote 3.14.0b3 --yes" in typed
+    assert "AWS_PROFILE=rm publisher promote 3.14.0b3 --create-release --yes" in typed
     assert done.stdout.count("HTTP/1.1 200") == sum(line.startswith("curl") for line in typed)
 
 
@@ -142,8 +142,8 @@ def check_it_listens_on_loopback_only_and_ctrl_c_leaves_nothing(running: Running
     sockets = {socket for pid in {process.pid, *started} for socket in sockets_of(pid)}
     ports = listening_ports(sockets)
     assert listening_addresses(sockets) <= LOOPBACKS
-    # The emulator twice, the way to its store, and two edges with their controls.
-    assert len(ports) == 7
+    # The emulator twice, the way to its store, two edges with their controls, and the four neighbours.
+    assert len(ports) == 11
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=10) == 0
     assert eventually(lambda: not any(is_running(pid) for pid in started))

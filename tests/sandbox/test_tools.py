@@ -12,6 +12,7 @@ import requests
 
 from publisher.documents.profile import load_profile
 from sandbox.ministack import local_config
+from sandbox.sample import write_sbom
 from sandbox.site import RM, Site, open_session
 
 RELEASE = "3.14.0b2"
@@ -56,6 +57,9 @@ def staged(site: Site, keys: list[str], tmp_path_factory: pytest.TempPathFactory
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(key.encode())
     (folder / keys[0]).write_bytes(BIG)
+    for key in keys:
+        if key.endswith(".spdx.json"):
+            write_sbom(folder / key.removesuffix(".spdx.json"))
     client = open_session(site.credentials["windows"]).client(
         "s3", endpoint_url=site.endpoint, verify=str(site.trust), config=local_config()
     )
@@ -78,7 +82,7 @@ def test_a_builder_waits_for_itself_a_tester_fetches_and_an_outsider_gets_one_fi
     assert status == 0
 
     status, waited = command("windows", "wait", RELEASE, "--role", "windows", "--timeout", "0")
-    assert (status, waited["arrived"], waited["waiting"]) == (0, ["windows"], {})
+    assert (status, waited["arrived"], waited["waiting"]) == (0, ["windows"], {}), waited["waiting"]["windows"]
     status, _ = command("qa", "wait", RELEASE, "--role", "windows", "--timeout", "0")
     assert status == 0
     for role, named in (("windows", ["--role", "macos"]), ("windows", []), ("qa", [])):

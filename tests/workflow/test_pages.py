@@ -21,7 +21,7 @@ FOLDER = f"tool/{RELEASE}"
 PAGE = f"{FOLDER}/index.html"
 
 
-class Crash(Exception):
+class CrashError(Exception):
     """The process is gone."""
 
 
@@ -180,12 +180,12 @@ def test_a_crash_before_any_request_is_cured_by_running_again() -> None:
             nonlocal count
             count += 1
             if count == limit:
-                raise Crash
+                raise CrashError
 
         site.s3.before = crash
         try:
             a_writer(site).refresh([f"{FOLDER}/a.tgz"], "p1")
-        except Crash:
+        except CrashError:
             site.s3.before = lambda request, key: None
             a_writer(site).refresh([f"{FOLDER}/a.tgz"], "p1")
             return site, True
