@@ -23,6 +23,7 @@ from sandbox.figures import (
     find_faults,
     measure_exposure,
     measure_floor,
+    measure_going,
     measure_stale,
 )
 from sandbox.ministack import Ministack, local_config
@@ -91,20 +92,26 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
     stage = Stage(sandbox.site, folder)
     inventory = read_inventory()
     paths = [f"/{quote(file.key)}" for file in inventory]
-    sets = [paths, paths[::-1], paths[50:] + paths[:50], _spell_oddly(paths), _list_folders(paths)]
+    sets = [paths, paths[::-1], _spell_oddly(paths), _list_folders(paths)]
     stage.tell(
         f"{len(sets) * len(sandbox.urls)} bots poll {len(paths)} URLs of {RELEASE} at every edge from now on."
     )
     with watch(sandbox.urls, sets, folder) as seen:
-        refused = _stage_and_refuse(stage, folder, inventory)
-        _respin(stage, folder, inventory)
-        signed = _sign(stage)
+        # They come by every few seconds, and when something is about to show, without a pause.
+        with seen.rest():
+            refused = _stage_and_refuse(stage, folder, inventory)
+            _respin(stage, folder, inventory)
+            _sign(stage)
         promoted = _promote(stage, folder)
-        writes = _promote_again(stage, sandbox.site.server)
-        _add_late_file(stage, folder)
-        verified = _verify_public(stage)
-        pages = _look_at_pages(stage, sandbox.urls[0], paths)
-        swapped = _look_at_index(stage, sandbox.urls, folder / "second/pymanager")
+        with seen.rest():
+            writes = _promote_again(stage, sandbox.site.server)
+            _add_late_file(stage, folder)
+            verified = _verify_public(stage)
+            pages = _look_at_pages(stage, sandbox.urls[0], paths)
+            swapped = _look_at_index(stage, sandbox.urls, folder / "second/pymanager")
+    # Before all of it is taken out of sight.
+    listed = [str(row["url"]) for row in sandbox.site.neighbours.database.tables.files.values()]
+    withdrawn = _withdraw(stage, sandbox.urls, paths, folder / "withdrawal")
     sent, answered = read_live(folder / "gate")[0]
     faults = find_faults(seen, paths, sent)
     answer = json.loads(promoted.out)
@@ -125,13 +132,14 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         artifact_bytes_through_publisher=answer["artifact_bytes_through_publisher"],
         second_run_writes=writes,
         digests_verified=_verify(sandbox.site.server, folder / "second", inventory),
-        signed=signed,
+        signed=sum(file["key"].endswith(SIGNATURES) for file in answer["files"]),
         verify_cpu_s=round(measure_verifying(sandbox.site, PROFILE, RELEASE), 3),
         record_verified=verified,
-        rows_listed=sum(row["url"] in urls for row in database.tables.files.values()),
+        rows_listed=sum(url in urls for url in listed),
         rows_before_live=sum(entry.at < sent for entry in database.writes()),
         announced=len(sandbox.site.neighbours.forum.forum.topics),
         pages=pages,
+        withdrawn_ms=round(1000 * withdrawn, 1),
         pointer_swapped=swapped and [ended["state"] for ended in answer["swapped"]] == ["done"],
     )
     wanted = (len(inventory), count_signatures(), ROWS, len({path.rpartition("/")[0] for path in paths}))
@@ -163,21 +171,19 @@ def _respin(stage: Stage, folder: Path, inventory: Sequence[SampleFile]) -> None
     for role in (*EARLY, "pymanager"):
         _build(folder / "second", role, inventory, SECOND)
     write_index(folder / "second/pymanager", [file for file in inventory if file.role == "pymanager"])
-    stage.run_together([(role, _upload("second", role, SECOND)) for role in EARLY], show=2)
+    uploads = [(role, _upload("second", role, SECOND)) for role in EARLY]
+    stage.run_together([*uploads, ("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])], show=2)
     _upload_by_hand(stage, folder)
-    stage.run("qa", ["publisher", "unhold", RELEASE, "--role", "qa"])
 
 
-def _sign(stage: Stage) -> int:
-    """Sign what is to be signed, once, and verify it; give the number of signature files."""
+def _sign(stage: Stage) -> None:
+    """Sign what is to be signed, and verify it."""
     stage.tell("The release manager signs, by digest, with one login; then everything is in place.")
     signed = json.loads(stage.run(RM, ["publisher", "sign", RELEASE, "--json"], show=0).out)
     artifacts = signed["releases"][0]["signed"]
     stage.note(f"{'':12}{len(artifacts)} artifacts have a bundle in the transparency log now")
-    stage.run(RM, ["publisher", "sign", RELEASE])
-    verified = json.loads(stage.run(RM, ["publisher", "verify", RELEASE, "--json"], show=0).out)
-    stage.run(RM, ["publisher", "status", RELEASE, "--check"], show=24)
-    return sum(file["key"].endswith(SIGNATURES) for file in verified["files"])
+    looks = (["publisher", "verify", RELEASE], ["publisher", "status", RELEASE, "--check"])
+    stage.run_together([(RM, look) for look in looks], show=24)
 
 
 def _verify_public(stage: Stage) -> bool:
@@ -186,6 +192,16 @@ def _verify_public(stage: Stage) -> bool:
     answer = json.loads(stage.run("qa", ["publisher", "verify", RELEASE, "--public", "--json"], show=0).out)
     stage.note(f"{'':12}{len(answer['files'])} files are what {answer['records']} signed records say")
     return not answer["refusals"] and answer["records"] == PROMOTIONS
+
+
+def _withdraw(stage: Stage, urls: Sequence[str], paths: Sequence[str], folder: Path) -> float:
+    """Withdraw the release, and give the seconds from the first file seen gone to the last one still seen."""
+    stage.tell("The way back: one command takes the release out of sight, and it answers 410.")
+    folder.mkdir()
+    with watch(urls, [paths], folder) as seen:
+        reason = ["--reason", "the demo is over", "--confirm", RELEASE]
+        stage.run(RM, ["publisher", "withdraw", RELEASE, *reason], show=6)
+    return max(measure_going(polls) for polls in seen.polls.values())
 
 
 def _look_at_pages(stage: Stage, url: str, paths: Sequence[str]) -> int:

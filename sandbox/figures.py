@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from sandbox.watch import HIT, Poll, Watch, find_blinks, find_early, find_exposure, find_stragglers
+from sandbox.watch import GONE, HIT, Poll, Watch, find_blinks, find_early, find_exposure, find_stragglers
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Figures:
     rows_before_live: int
     announced: int
     pages: int
+    withdrawn_ms: float
     pointer_swapped: bool
 
     def find_faults(self, delivered: int, signatures: int, rows: int, folders: int) -> list[str]:
@@ -64,6 +65,19 @@ class Figures:
             if found[name] != value
         ]
         return faults + ([] if self.refused_first else ["the incomplete release was not refused"])
+
+
+def measure_going(polls: Sequence[Poll]) -> float:
+    """Give the seconds from the first file seen gone to the last one still seen, at one edge.
+
+    Raises:
+        ValueError: Nothing was seen to go.
+    """
+    gone = [poll.start for poll in polls if poll.status == GONE]
+    there = [poll.end for poll in polls if poll.status == HIT]
+    if not gone:
+        raise ValueError("no file was seen to go")
+    return max(0.0, max(there, default=0.0) - min(gone))
 
 
 def find_faults(seen: Watch, paths: Sequence[str], sent: float) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 HIT = 200
+GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,22 @@ class Poll:
 
 @dataclass
 class Watch:
-    """What the pollers of each edge saw, by the edge's URL; complete once the watch has ended."""
+    """What the pollers of each edge saw, by the edge's URL; complete once the watch has ended.
 
+    They rest between sweeps while there is the file `idle`.
+    """
+
+    idle: Path
     polls: dict[str, list[Poll]] = field(default_factory=dict[str, list[Poll]])
+
+    @contextmanager
+    def rest(self) -> Generator[None]:
+        """Let the pollers rest between their sweeps until the block ends: little can happen meanwhile."""
+        self.idle.touch()
+        try:
+            yield
+        finally:
+            self.idle.unlink()
 
     def count(self) -> int:
         """Count all answers."""
@@ -44,12 +58,12 @@ def watch(urls: Iterable[str], sets: Sequence[Sequence[str]], folder: Path) -> G
         sets: Request paths, as they are to be sent; one poller for each set and edge.
         folder: Where the pollers' notes go.
     """
-    result = Watch()
+    result = Watch(folder / "idle")
     with ExitStack() as stack:
         notes: list[tuple[str, Path]] = []
         for url, (number, paths) in ((url, item) for url in urls for item in enumerate(sets)):
             out = folder / f"polls-{urlsplit(url).port}-{number}"
-            stack.enter_context(_run_poller(url, paths, out))
+            stack.enter_context(_run_poller(url, paths, out, result.idle))
             notes.append((url, out))
         yield result
     for url, out in notes:
@@ -99,12 +113,13 @@ _NUMBERS = count()
 
 
 @contextmanager
-def _run_poller(url: str, paths: Sequence[str], out: Path) -> Generator[None]:
+def _run_poller(url: str, paths: Sequence[str], out: Path, idle: Path) -> Generator[None]:
     """Run one poller; when the block ends it finishes its sweep, so that nothing seen is lost."""
     parts = urlsplit(url)
     listed = out.with_name(f"paths-{next(_NUMBERS)}")
     listed.write_text(json.dumps(list(paths)), "utf-8")
-    command = [sys.executable, "-m", "sandbox.poller", parts.hostname or "", str(parts.port), listed, out]
+    where = [parts.hostname or "", str(parts.port), listed, out, idle]
+    command = [sys.executable, "-m", "sandbox.poller", *where]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1], text=True
     ) as process:
