@@ -1,4 +1,4 @@
-"""`make demo`: CPython 3.14.0b3 from the first upload to a late file, while bots poll every edge.
+"""`make demo`: CPython 3.14.0b3 from the first upload to a withdrawal, while bots poll every edge.
 
 Every command is real, in a process of its own, with the session of the role that runs it. The demo fails when
 an invariant is broken; its figures go to build/demo.json.
@@ -38,7 +38,6 @@ from sandbox.sample import (
     read_inventory,
     write_files,
     write_index,
-    write_sbom,
 )
 from sandbox.site import PUBLIC, RM, STAGING, Timing
 from sandbox.stage import Result, Stage, StoryError
@@ -51,11 +50,10 @@ FIGURES = ROOT / "build" / "demo.json"
 FIRST = "1f5d0a1c9e7b3d2a4c6e8f0b1d3a5c7e9f1b2d4a"
 SECOND = "9c2e4f6a8b0d1c3e5f7a9b1d2c4e6f8a0b3d5c7e"
 INSTALLER = "python/3.14.0/python-3.14.0b3-amd64.exe"
-LATE = "python/3.14.0/python-3.14.0b3-amd64.zip"
 SIGNATURES = (".sigstore", ".sig", ".crt")
 EARLY = ("source", "windows", "macos")
 PROMOTE = ["promote", RELEASE, "--create-release", "--yes"]
-PROMOTIONS = 2
+PROMOTIONS = 1
 ROWS = 13
 
 
@@ -92,7 +90,7 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
     stage = Stage(sandbox.site, folder)
     inventory = read_inventory()
     paths = [f"/{quote(file.key)}" for file in inventory]
-    sets = [paths, paths[::-1], _spell_oddly(paths), _list_folders(paths)]
+    sets = [paths, _spell_oddly(paths), _list_folders(paths)]
     stage.tell(
         f"{len(sets) * len(sandbox.urls)} bots poll {len(paths)} URLs of {RELEASE} at every edge from now on."
     )
@@ -105,7 +103,6 @@ def play(sandbox: Sandbox, folder: Path) -> Figures:
         promoted = _promote(stage, folder)
         with seen.rest():
             writes = _promote_again(stage, sandbox.site.server)
-            _add_late_file(stage, folder)
             verified = _verify_public(stage)
             pages = _look_at_pages(stage, sandbox.urls[0], paths)
             swapped = _look_at_index(stage, sandbox.urls, folder / "second/pymanager")
@@ -156,11 +153,12 @@ def _stage_and_refuse(stage: Stage, folder: Path, inventory: Sequence[SampleFile
     stage.run_together([(role, _upload("first", role, FIRST)) for role in EARLY], show=2)
     stage.tell("A tester fetches a staged installer, finds a fault and stops the release.")
     stage.run("qa", ["publisher", "fetch", RELEASE, INSTALLER, "--role", "qa", "--to", "qa"])
-    stage.run("qa", ["publisher", "hold", RELEASE, "--role", "qa", "--reason", "the 64-bit installer hangs"])
     stage.tell(
         "There will be a new commit. To promote now is refused, with everything that stands in the way."
     )
-    stage.run(RM, ["publisher", "respin", RELEASE, "--commit", SECOND, "--reason", "installer hangs"])
+    hold = ["publisher", "hold", RELEASE, "--role", "qa", "--reason", "the 64-bit installer hangs"]
+    respin = ["publisher", "respin", RELEASE, "--commit", SECOND, "--reason", "installer hangs"]
+    stage.run_together([("qa", hold), (RM, respin)])
     refused = stage.run(RM, ["publisher", *PROMOTE], expect=3, show=40)
     count = re.search(r"refused: (\d+) reasons?", refused.out)
     return int(count[1]) if count else 0
@@ -190,7 +188,7 @@ def _verify_public(stage: Stage) -> bool:
     """Verify, as anybody can, what is public by the signed records."""
     stage.tell("Anybody can verify what is public against the signed records, through the CDN.")
     answer = json.loads(stage.run("qa", ["publisher", "verify", RELEASE, "--public", "--json"], show=0).out)
-    stage.note(f"{'':12}{len(answer['files'])} files are what {answer['records']} signed records say")
+    stage.note(f"{'':12}{len(answer['files'])} files are what the signed record says")
     return not answer["refusals"] and answer["records"] == PROMOTIONS
 
 
@@ -244,13 +242,6 @@ def _promote_again(stage: Stage, server: Ministack) -> int:
     before = _count_versions(server)
     stage.run(RM, ["publisher", *PROMOTE])
     return _count_versions(server) - before
-
-
-def _add_late_file(stage: Stage, folder: Path) -> None:
-    stage.tell("A late file of the live release: the same command adds it, and hides nothing.")
-    write_sbom(folder / "second" / "pymanager" / LATE)
-    stage.run("pymanager", _upload("second", "pymanager", SECOND), show=2)
-    stage.run(RM, [*_witness(folder), *PROMOTE])
 
 
 def _build(folder: Path, role: str, inventory: Sequence[SampleFile], commit: str) -> None:

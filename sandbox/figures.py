@@ -15,7 +15,7 @@ class Figures:
     `exposure_floor_ms` cannot see less. `stale_after_live_ms` is how long after go-live an edge still
     answered a miss. `to_public_s` is the time from the command to go-live. `signed` counts signature files,
     `verify_cpu_s` is what verifying all bundles took of the processor. `announced` counts posts, though the
-    promotion ran twice and a late file came.
+    promotion ran twice.
     """
 
     release: str

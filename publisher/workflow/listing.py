@@ -38,6 +38,7 @@ from publisher.core.urls import make_path
 from publisher.errors import ListingError, ListingUnknownError
 from publisher.ports import ReleaseDatabase
 from publisher.workflow.edge import wait
+from publisher.workflow.gather import list_folders
 from publisher.workflow.purging import invalidate, purge
 from publisher.workflow.world import World
 
@@ -76,7 +77,9 @@ def read_public(world: World, contents: Contents) -> tuple[PublicFile, ...]:
             return None
         return found.size, found.digest or world.public.compute_digest(found.version)
 
-    entries = [entry for entry in contents.entries if entry.key not in unlisted]
+    # One listing for each folder tells which of them there are to be asked about.
+    present = list_folders(world.public, [entry.key for entry in contents.entries]) - unlisted
+    entries = [entry for entry in contents.entries if entry.key in present]
     found = world.parallel.map(describe, [entry.key for entry in entries])
     return tuple(
         PublicFile(entry, size, digest)
