@@ -7,6 +7,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from sandbox.sample import RELEASE

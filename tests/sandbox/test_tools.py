@@ -82,7 +82,9 @@ def test_a_builder_waits_for_itself_a_tester_fetches_and_an_outsider_gets_one_fi
     assert status == 0
 
     status, waited = command("windows", "wait", RELEASE, "--role", "windows", "--timeout", "0")
-    assert (status, waited["arrived"], waited["waiting"]) == (0, ["windows"], {}), waited["waiting"]["windows"]
+    assert (status, waited["arrived"], waited["waiting"]) == (0, ["windows"], {}), waited["waiting"][
+        "windows"
+    ]
     status, _ = command("qa", "wait", RELEASE, "--role", "windows", "--timeout", "0")
     assert status == 0
     for role, named in (("windows", ["--role", "macos"]), ("windows", []), ("qa", [])):
