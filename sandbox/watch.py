@@ -32,8 +32,8 @@ class Watch:
     They rest between sweeps while there is the file `idle`.
     """
 
-    idle: Path
     polls: dict[str, list[Poll]] = field(default_factory=dict[str, list[Poll]])
+    idle: Path = Path("idle")
 
     @contextmanager
     def rest(self) -> Generator[None]:
@@ -58,7 +58,7 @@ def watch(urls: Iterable[str], sets: Sequence[Sequence[str]], folder: Path) -> G
         sets: Request paths, as they are to be sent; one poller for each set and edge.
         folder: Where the pollers' notes go.
     """
-    result = Watch(folder / "idle")
+    result = Watch(idle=folder / "idle")
     with ExitStack() as stack:
         notes: list[tuple[str, Path]] = []
         for url, (number, paths) in ((url, item) for url in urls for item in enumerate(sets)):
