@@ -383,3 +383,33 @@ def test_a_name_that_is_no_release_is_a_misuse(capsys: pytest.CaptureFixture[str
     assert run_cli(site, "announce", capsys)[0] == 2
     assert site.forum.posts == 0
     assert site.database.find(SLUG).is_published
+
+
+def test_a_dry_run_shows_the_text_of_what_is_handed_over_before_it_is_public() -> None:
+    site = a_listed_site()
+
+    outcome = site.announce(dry_run=True)
+
+    assert isinstance(outcome, Drafted)
+    assert TGZ.rpartition("/")[2] in outcome.text
+    assert PKG.rpartition("/")[2] in outcome.text
+    assert site.s3.writes == [] or all(not name.startswith("public/") for _, name in site.s3.writes)
+    # Posting it is another matter.
+    assert refusals_of(site.announce()) == [("announce", RELEASE)]
+
+
+def test_the_command_that_a_dry_run_shows_repeats_what_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = a_listed_site(row=False)
+    text = tmp_path / "post it.md"
+    text.write_text("It is here.\n", "utf-8")
+    asked = f"promote {RELEASE} --create-release --announce-from {shlex.quote(str(text))}"
+
+    status, out, _ = run_cli(site, f"{asked} --give-up outside --reason 'the tag follows' --dry-run", capsys)
+
+    assert status == 0
+    shown = out.rpartition("next: publisher ")[2].strip()
+    assert {"--create-release", "--announce-from", "--give-up", "--plan"} <= set(shlex.split(shown))
+    assert run_cli(site, f"{shown} --yes", capsys)[0] == 0
+    assert site.forum.posts == 1

@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
+from publisher.commands import promote
 from publisher.core.gate import OWNER
 from publisher.core.pages_render import read_generation
 from publisher.core.profile import PageRule
 from publisher.errors import ConflictError, EdgeError, Exit, StoreError
 from publisher.workflow.gate import GateKeeper
+from publisher.workflow.listing import forget_listing
 from publisher.workflow.pages import PageWriter
 from publisher.workflow.world import World
 from tests.support.fakes import FakeS3
-from tests.support.site import PROFILE, RELEASE, Site
+from tests.support.site import FIRST_RECORD, PROFILE, RELEASE, TGZ, Site, say_yes
 
 WITH_PAGES = PROFILE.replace(b"[pages]\nshow = false\n", b"")
 RULE = PageRule("", "Tool", r"tool/[^/]+/tool\-[^/]+\.record\-[^/]+\.json")
@@ -274,3 +277,27 @@ def test_a_promotion_writes_the_pages_once_it_is_public() -> None:
     live = next(number for number, name in enumerate(writes) if name.startswith("gate/s:"))
     first = next(number for number, name in enumerate(writes) if name.endswith("index.html"))
     assert first > live
+
+
+def test_records_and_a_listing_that_is_a_file_are_forgotten_by_caches_before_the_cdn() -> None:
+    site = Site(profile_text=WITH_PAGES)
+    site.open()
+    site.stage_all()
+    purged: list[str] = []
+
+    class Purger:
+        def purge(self, url: str) -> None:
+            purged.append(url)
+
+    world = replace(
+        site.world(), outer_caches=("https://dl.example.org/",), purger=Purger, listing_key="releases.json"
+    )
+    site.s3.public.store("releases.json", b"{}")
+    assert promote.run(world, promote.PromoteRequest((RELEASE,)), say_yes).status is Exit.DONE
+    forget_listing(world, lambda: None)
+
+    assert f"https://dl.example.org/{FIRST_RECORD}" in purged
+    assert f"https://dl.example.org/{TGZ}" in purged
+    assert f"https://dl.example.org/{FOLDER}/" in purged
+    assert "https://dl.example.org/releases.json" in purged
+    assert "releases.json" not in read(site.s3, "index.html").decode()
