@@ -111,8 +111,17 @@ def judge_swap(current: str | None, base: str | None, new: str) -> Verdict:
 
 
 def judge_set(swap: Swap, current: Mapping[str, Digest]) -> Progress:
-    """Judge how far `swap` has got, by the digests that its keys have now; a key without one is absent."""
-    return Progress(swap, {m.key: judge_swap(current.get(m.key), m.base, m.new) for m in swap.members})
+    """Judge how far `swap` has got, by the digests that its keys have now; a key without one is absent.
+
+    A file that an earlier run left at a digest in between is as good as at its base: the last bytes of the
+    swap were built on it.
+    """
+    return Progress(swap, {m.key: _judge_member(m, current.get(m.key)) for m in swap.members})
+
+
+def _judge_member(member: Member, current: Digest | None) -> Verdict:
+    base = current if current in member.passed else member.base
+    return judge_swap(current, base, member.new)
 
 
 def history_key(name: str) -> str:

@@ -19,6 +19,7 @@ from publisher.core.gate import (
     drop_promotion,
     find_gated,
     find_taken,
+    list_folders,
     list_paths,
     path_entry,
     promotion_entry,
@@ -228,3 +229,12 @@ def test_a_promotion_that_came_and_went_leaves_nothing_of_its_own(
         for key, value in entries.items()
         if key not in {*listed, f"s:{promotion}"} and not (key.startswith("p:") and value == promotion)
     )
+
+
+def test_folders_with_a_page_are_listed_once() -> None:
+    entries = {"d:python": "index"}
+
+    change = list_folders(entries, ["python", "python/3.14.0", ""])
+
+    assert change.puts == {"d:python/3.14.0": "index", "d:": "index"}
+    assert not list_folders(change.apply(entries), ["python", "python/3.14.0", ""])

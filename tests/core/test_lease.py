@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, seconds_left
+from publisher.core.lease import RENEW_AFTER, SECONDS, Lease, can_be_taken_over, seconds_left
 from tests.support.builders import NOON
 
 
@@ -45,3 +45,10 @@ def test_a_lease_is_held_for_the_seconds_that_it_says_itself(seconds: int, age: 
 
     assert max(0.0, seconds - age) <= left + 1e-5
     assert left < max(0.0, seconds - age) + 1.00001
+
+
+@pytest.mark.parametrize(
+    ("purpose", "taken"), [("promote 1.2.0", True), ("sign 1.2.0", True), ("withdraw 1.2.0", False)]
+)
+def test_a_withdrawal_takes_over_from_all_but_another_withdrawal(purpose: str, taken: bool) -> None:
+    assert can_be_taken_over(replace(a_lease(), purpose=purpose)) is taken

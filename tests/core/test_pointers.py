@@ -873,3 +873,20 @@ def test_a_set_built_on_the_winner_is_never_undone_by_a_sleeper(
 
     assert bucket.files == list_new(later)
     assert judge_set(swaps[0], list_new(later)).state is Verdict.SUPERSEDED
+
+
+def test_a_set_that_an_earlier_run_left_half_written_is_swapped_on() -> None:
+    """A catalog is at what a set in between brings, the index still at the first base."""
+    between = a_set("v4", "v2", release="3.2.0")
+    last = a_set("v1", "v4", release="3.0.0")
+    current = {INDEX: digests_of("v2")[INDEX], CATALOG: digests_of("v4")[CATALOG]}
+
+    made = plan(between, last, facts=some_facts(current))
+
+    assert made.refusals == ()
+    (swap,) = made.swaps
+    progress = judge_set(swap, current)
+    assert progress.state is Verdict.SWAP
+    assert progress.superseded == ()
+    # What somebody else made of it is still superseded.
+    assert judge_set(swap, {**current, CATALOG: digests_of("v3")[CATALOG]}).superseded != ()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from publisher.core.keys import find_problem
-from publisher.core.urls import describe_fault, is_same_etag, make_path
+from publisher.core.urls import describe_fault, is_same_etag, list_page_paths, make_path
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,17 @@ def test_an_etag_is_the_same_quoted_or_not_and_weak_or_not(found: str, expected:
 @pytest.mark.parametrize("expected", ['"aa"', "aa"])
 def test_any_other_etag_and_none_at_all_is_another(found: str | None, expected: str) -> None:
     assert not is_same_etag(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("key", "paths"),
+    [
+        ("index.html", ("/index.html", "/")),
+        ("python/3.14.0/index.html", ("/python/3.14.0/index.html", "/python/3.14.0/", "/python/3.14.0")),
+        ("c++/index.html", ("/c%2B%2B/index.html", "/c%2B%2B/", "/c%2B%2B")),
+        ("python/index.json", ("/python/index.json",)),
+        ("python/my-index.html", ("/python/my-index.html",)),
+    ],
+)
+def test_a_page_is_asked_for_by_its_own_path_and_by_its_folders(key: str, paths: tuple[str, ...]) -> None:
+    assert list_page_paths(key) == paths
