@@ -13,7 +13,7 @@ from publisher.core.profile import Profile, Release
 from publisher.core.promotions import Mark, Phase
 from publisher.core.refusals import Refusal, Waiver
 from publisher.core.snapshot import Snapshot, Unfinished, select_live
-from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError
+from publisher.errors import Exit, MovedError, PublisherError, StoppedError, UnfinishedError, UsageError
 from publisher.outcomes import Declined, Outcome, Planned, Promoted, Refused
 from publisher.ports import Signer
 from publisher.workflow.afterwards import refuse_announcement, refuse_listing
@@ -85,8 +85,7 @@ def _describe_stop(begun: list[Run]) -> str:
 
 
 def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Run]) -> Outcome:
-    with suggest_release(world, *request.releases):
-        releases = parse_releases(world.profile, request.releases)
+    releases = _parse(world, request)
     # Before anything is gathered: finishing needs neither staging nor profile, and must not wait for them.
     live = tuple(promotion.plan.id for promotion in read_live(world, request.releases))
     if not live:
@@ -109,6 +108,7 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
                 given_up=request.given_up,
             )
     try:
+        releases = releases or parse_releases(world.profile, request.releases)
         # What was waived for the finished promotion need not be waived for what is left.
         request = replace(request, waivers=_find_needed(world, request, releases))
         outcome = _decide(world, request, releases, confirm, begun)
@@ -121,6 +121,17 @@ def _run(world: World, request: PromoteRequest, confirm: Confirm, begun: list[Ru
         # Something public has changed, whatever is refused now.
         return replace(outcome, finished=live, status=Exit.UNFINISHED)
     return outcome
+
+
+def _parse(world: World, request: PromoteRequest) -> tuple[Release, ...]:
+    """Take the names apart; none, if they are no releases any more and one that is live is to be finished."""
+    try:
+        with suggest_release(world, *request.releases):
+            return parse_releases(world.profile, request.releases)
+    except UsageError:
+        if not read_live(world, request.releases):
+            raise
+        return ()
 
 
 def _find_needed(world: World, request: PromoteRequest, releases: tuple[Release, ...]) -> tuple[Waiver, ...]:

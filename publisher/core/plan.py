@@ -123,6 +123,8 @@ class Plan:
             # What is waived, not only the pattern that does it: another hold is another decision.
             "waived": sorted([r.rule, r.subject, r.found] for r in self.waived),
             "waivers": sorted([w.rule, w.subject, w.reason] for w in self.waivers),
+            # Whose signatures count, what is listed and where records go is all said there.
+            "profile": self.profile_digest,
         }
         mutable = {
             "swaps": [

@@ -165,7 +165,7 @@ class Lister:
             if not changes and doubt and found is not None:
                 doubt = self._apply([renew_release(found)], check_lease, [])
             elif not changes:
-                if made:
+                if made or renew or self.touched:
                     forget_listing(self._world, check_lease)
                 return Listed(self._contents.release.name, len(wanted.rows), tuple(made))
             else:
@@ -195,8 +195,9 @@ class Lister:
             return self.list_files(files, check_lease, create=False, renew=True).changes, False
         made: list[Change] = []
         for _ in range(_ROUNDS):
-            changes = plan_unlisting(self._database.read_files(found.id), found)
+            changes = plan_unlisting(self._read_known(found), found)
             if not changes:
+                forget_listing(self._world, check_lease)
                 lost = any(isinstance(each, UpdateRelease) and each.before.is_latest for each in made)
                 return tuple(made), lost
             self._apply(changes, check_lease, made)
@@ -209,7 +210,7 @@ class Lister:
         if any(file.entry.key in self._contents.rows for file in files):
             return self.plan(files).changes
         found = self._database.find_release(self._want(files).release.slug)
-        return plan_unlisting(self._database.read_files(found.id), found) if found else ()
+        return plan_unlisting(self._read_known(found), found) if found else ()
 
     def _apply(self, changes: Iterable[Change], check_lease: Callable[[], None], made: list[Change]) -> bool:
         """Make changes, and tell whether the answer to one was lost, so that it has to be looked at."""
@@ -255,6 +256,14 @@ class Lister:
         known = {file.row.slug for file in mine}
         owners = (self._database.find_file(row.slug) for row in rows if row.slug not in known)
         return refuse_taken([owner for owner in owners if owner], found.id if found else 0)
+
+    def _read_known(self, found: FoundRelease) -> tuple[FoundFile, ...]:
+        """Read the rows of a release, but for those that nothing could bring back."""
+        mine = self._database.read_files(found.id)
+        unknown = {refusal.subject for refusal in self._refuse_unknown((), mine)}
+        for url in sorted(unknown):
+            self._world.observer.warn(f"{url} is public and not in the profile: it and its row stay")
+        return tuple(file for file in mine if file.row.url not in unknown)
 
     def _refuse_unknown(self, rows: Iterable[FileRow], mine: Iterable[FoundFile]) -> tuple[Refusal, ...]:
         """Refuse to delete rows of files that are public, and that the profile has never heard of.

@@ -108,7 +108,20 @@ class PageWriter:
         self._keeper.write(partial(list_folders, folders=shown))
         if written:
             self._show(written, purpose)
+        # What an earlier run wrote may not have been forgotten everywhere.
+        others = [
+            page.key for page in pages if page.key not in written and self._is_page(page) and page.found
+        ]
+        old = self._find_old_anywhere(others)
+        if old:
+            self._show(old, f"{purpose}-{self._world.new_id()}")
         return tuple(written)
+
+    def _find_old_anywhere(self, keys: Iterable[str]) -> Mapping[str, int]:
+        """Find the pages that the CDN or a cache before it serves in an older generation."""
+        keys = tuple(keys)
+        bases = dict.fromkeys([self._world.site.cdn_url, self._world.site.public_base_url])
+        return {key: generation for base in bases for key, generation in self._find_old(base, keys).items()}
 
     def _swap(self, page: _Page, objects: Objects) -> int | None:
         """Write one page, and give its generation; None if it says already what it should, or is not ours."""

@@ -470,6 +470,13 @@ def _create(run: Run, file: PlannedFile) -> Copied:
         found = run.world.public.describe(pending_key(run.plan.id, file.key))
         if found is None:
             raise GoneError(f"the pending copy of {file.key} is gone", "run again: it is made again")
+        if found.digest not in {None, file.digest}:
+            # Nothing wrong may get to a public key, where it would have to stay.
+            raise StoreError(
+                f"the pending copy of {file.key} has {display(found.digest or '')}, "
+                f"expected {display(file.digest)}",
+                "ops removes that copy and looks who wrote it; then run again: it is made again",
+            )
         pending = found.version
     return run.world.public.place(pending, file.key, file.delivery)
 

@@ -301,3 +301,24 @@ def test_records_and_a_listing_that_is_a_file_are_forgotten_by_caches_before_the
     assert f"https://dl.example.org/{FOLDER}/" in purged
     assert "https://dl.example.org/releases.json" in purged
     assert "releases.json" not in read(site.s3, "index.html").decode()
+
+
+def test_a_page_that_an_edge_still_serves_old_is_seen_by_the_next_run_too() -> None:
+    site = a_site()
+    put(site.s3, f"{FOLDER}/a.tgz")
+    a_writer(site).refresh([f"{FOLDER}/a.tgz"], "p1")
+    old = read(site.s3, PAGE)
+    put(site.s3, f"{FOLDER}/b.tgz")
+    real = site.s3.web.read
+    site.s3.web.read = lambda url: old if url.endswith(PAGE) else real(url)
+    with pytest.raises(EdgeError):
+        a_writer(site).refresh([f"{FOLDER}/b.tgz"], "p2")
+
+    # The bucket is right by now; what is served is not.
+    with pytest.raises(EdgeError, match="not served as written"):
+        a_writer(site).refresh([f"{FOLDER}/b.tgz"], "p2")
+
+    invalidations = len(site.s3.cdn.invalidated)
+    site.s3.web.read = real
+    assert a_writer(site).refresh([f"{FOLDER}/b.tgz"], "p2") == ()
+    assert len(site.s3.cdn.invalidated) == invalidations

@@ -5,7 +5,15 @@ import pytest
 from publisher.commands import promote
 from publisher.core.decide import Decision
 from publisher.core.refusals import Waiver
-from publisher.errors import ConflictError, Exit, LeaseError, PublisherError, StoreError, UnfinishedError
+from publisher.errors import (
+    ConflictError,
+    Exit,
+    LeaseError,
+    PublisherError,
+    StoreError,
+    UnfinishedError,
+    UsageError,
+)
 from publisher.outcomes import Declined, Planned, Promoted, Refused
 from tests.support.site import (
     COMMIT,
@@ -632,3 +640,32 @@ def test_a_waiver_that_is_still_needed_after_finishing_is_kept() -> None:
     assert isinstance(outcome, Promoted)
     assert outcome.plan is not None
     assert [file.key for file in outcome.plan.files] == [f"{TGZ}.spdx.json"]
+
+
+def test_a_live_promotion_is_finished_though_the_profile_knows_its_name_no_more() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ, ())
+    revive(site)
+    site.profile_text = site.profile_text.replace(rb"\.\d+(?P<stage>", rb"\.\d+\.\d+(?P<stage>")
+
+    with pytest.raises(UnfinishedError, match="is finished; what was staged since is not promoted"):
+        site.promote()
+
+    assert site.public() == expected_public()
+    assert len(site.state("/done.json")) == 1
+    # A name that is no release, and of which nothing is live, is misuse as ever.
+    with pytest.raises(UsageError):
+        site.promote()
+
+
+def test_a_pending_copy_that_is_not_the_planned_one_never_gets_to_a_public_key() -> None:
+    site = a_ready_site()
+    stop_at(site, "place", TGZ, ())
+    revive(site)
+    (pending,) = (key for key in site.s3.public.versions if key.startswith("_pending/") and key.endswith(TGZ))
+    site.s3.public.store(pending, b"something else")
+
+    with pytest.raises(UnfinishedError, match="the pending copy of"):
+        site.promote()
+
+    assert site.s3.public.current(TGZ) is None
