@@ -10,6 +10,7 @@ from publisher.core.faults import Fault, Weight
 from publisher.core.plan import Plan
 from publisher.core.pointers_swap import Swapped, Verdict
 from publisher.core.profile import RM
+from publisher.core.purging import list_invalidations
 from publisher.core.refusals import Refusal
 from publisher.core.share import Share
 from publisher.core.status import RoleStatus
@@ -86,6 +87,9 @@ def describe_plan(decision: Decision) -> Iterator[str]:
     if decision.streamed:
         why = "no whole-file digest in the store, or an OpenPGP signature to check"
         yield f"    streamed {format_size(decision.streamed)}: {why}"
+    paths = len(list_invalidations(plan))
+    if paths:
+        yield f"    forget up to {paths} paths at the CDN, of 1,000 free ones a month"
     for refusal in plan.waived:
         reason = next(waiver.reason for waiver in plan.waivers if waiver.covers(refusal))
         yield f"    waived {refusal.rule}:{refusal.subject} because {reason}"

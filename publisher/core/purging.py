@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from publisher.core.pages import HTML_NAME
-from publisher.core.urls import make_path
+from publisher.core.pages import HTML_NAME, affected_folders, make_page_keys
+from publisher.core.plan import Plan
+from publisher.core.urls import list_page_paths, make_path
 
 
 def list_purges(keys: Iterable[str], prefixes: Iterable[str]) -> tuple[str, ...]:
@@ -28,6 +29,16 @@ def list_purges(keys: Iterable[str], prefixes: Iterable[str]) -> tuple[str, ...]
     """
     paths = tuple(dict.fromkeys(path for key in keys for path in _list_paths(key)))
     return tuple(dict.fromkeys(prefix + path for prefix in prefixes for path in paths))
+
+
+def list_invalidations(plan: Plan) -> tuple[str, ...]:
+    """List the URL paths that a plan will have the CDN forget: its index pages and sets of mutable files."""
+    folders = (
+        () if plan.pages is None else affected_folders((f.key for f in plan.files), root=plan.pages.root)
+    )
+    pages = (path for folder in folders for key in make_page_keys(folder) for path in list_page_paths(key))
+    pointers = (f"/{make_path(file.key)}" for file in plan.swap_files)
+    return tuple(dict.fromkeys((*pages, *pointers)))
 
 
 def _list_paths(key: str) -> Iterator[str]:

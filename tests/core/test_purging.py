@@ -1,13 +1,16 @@
 """Which URLs a cache has to forget for a key: each spelling that leads there, once, in a stable order."""
 
+from dataclasses import replace
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from publisher.core.purging import list_purges
+from publisher.core.profile import PageRule
+from publisher.core.purging import list_invalidations, list_purges
 from publisher.core.urls import make_path
+from tests.support.builders import a_file, a_plan
 
 SITE = "https://www.example.org/ftp/"
 MIRROR = "https://dl.example.org/"
@@ -96,3 +99,23 @@ def test_every_url_leads_to_a_key_and_every_key_has_the_url_that_the_publisher_l
             key = unquote(path)
             assert {key, f"{key}index.html", f"{key}/index.html"} & set(keys)
             assert "?" not in path
+
+
+def test_a_plan_says_which_paths_the_cdn_is_to_forget() -> None:
+    bare = a_plan(a_file("python/3.14.0/a+b.tgz"))
+    with_pages = replace(bare, pages=PageRule("python", "Tool", None))
+
+    assert list_invalidations(bare) == ()
+    assert list_invalidations(with_pages) == (
+        "/python/3.14.0/index.html",
+        "/python/3.14.0/",
+        "/python/3.14.0",
+        "/python/3.14.0/index.json",
+        "/python/index.html",
+        "/python/",
+        "/python",
+        "/python/index.json",
+    )
+    assert list_invalidations(replace(bare, swap_files=(a_file("python/c++.json"),))) == (
+        "/python/c%2B%2B.json",
+    )
