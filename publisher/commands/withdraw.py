@@ -1,7 +1,7 @@
 """`publisher withdraw` and `publisher restore`: public files out of sight, on record, and back again."""
 
 from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from publisher.core.lease import WITHDRAW
@@ -85,7 +85,10 @@ def _withdraw(world: World, release: Release, wish: Wish) -> Outcome:
         if refusals:
             return Refused(refusals, waivable=False)
         begun = list(find_unfinished(cases))
-        fresh = withdrawing.begin(work, _choose(world, release, wish), wish)
+        # A live promotion has lost its lease to this: whatever fails now, something is half-way.
+        live = bool(read_live(world, [release.name]))
+        with _unfinished(release.name, "withdrawn") if live else nullcontext():
+            fresh = withdrawing.begin(work, _choose(world, release, wish), wish)
         begun += [fresh] if fresh else []
         with _unfinished(release.name, "withdrawn"):
             for withdrawal in begun:

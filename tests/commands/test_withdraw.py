@@ -1171,3 +1171,20 @@ def test_a_person_who_stops_it_is_told_that_it_may_be_half_way(capsys: pytest.Ca
     assert "half-way" in capsys.readouterr().err
     site.s3.before = lambda request, key: None
     assert isinstance(withdraw(site), Withdrawn)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_what_fails_before_it_is_written_down_is_unfinished_only_over_a_live_promotion(live: bool) -> None:
+    site = a_live_site() if live else a_public_site()
+
+    def refuse(request: str, key: str) -> None:
+        if request == "create" and key.endswith("/withdrawal.json"):
+            raise PublisherError("the store is away")
+
+    site.s3.before = refuse
+    with pytest.raises(PublisherError) as caught:
+        withdraw(site)
+
+    assert isinstance(caught.value, UnfinishedError) is live
+    site.s3.before = lambda request, key: None
+    assert isinstance(withdraw(site), Withdrawn)
