@@ -191,3 +191,10 @@ def test_what_is_waived_and_how_files_are_served_are_part_of_the_digest() -> Non
     served = change_file(lambda file: replace(file, delivery=Delivery("x/y", "immutable", "no-store")))
 
     assert len({PLAN.digest, waived.digest, worse.digest, served.digest}) == 4
+
+
+def test_a_plan_by_another_profile_is_another_intent() -> None:
+    plan = a_plan(a_file())
+
+    assert replace(plan, profile_digest="01").digest != plan.digest
+    assert replace(plan, id="p2", who="somebody else").digest == plan.digest
