@@ -1,6 +1,7 @@
 """What both stand-ins share: a log of requests, faults to inject, and a server that ends with its block."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -78,9 +79,9 @@ class Service(ThreadingHTTPServer):
         with self.lock:
             self._faults += [(method, fault) for fault in faults]
 
+    @abstractmethod
     def answer(self, seen: Seen) -> Reply:
         """Do what is asked and answer; called by one thread at a time."""
-        raise NotImplementedError
 
     def throttle(self, fault: Fault) -> Reply:
         """Refuse a request for now."""
