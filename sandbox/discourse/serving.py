@@ -48,7 +48,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Service(ThreadingHTTPServer):
+class Service(ThreadingHTTPServer, ABC):
     """A server on a free port that notes what it is asked; a subclass says what it answers."""
 
     daemon_threads = True
