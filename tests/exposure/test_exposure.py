@@ -50,6 +50,7 @@ def test_two_releases_appear_in_one_step_at_each_edge_and_nothing_before(scene: 
     check_public_in_one_step(canonical, sent, paths)
 
 
+@pytest.mark.slow
 def test_the_waiting_copies_cannot_be_reached_under_any_spelling_at_any_time(scene: Scene) -> None:
     release = scene.new_release()
     scene.stage(release)

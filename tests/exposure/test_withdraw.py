@@ -91,6 +91,7 @@ def test_what_a_dead_promotion_left_live_is_gone_in_one_step_too(scene: Scene) -
     assert "nothing to do" in scene.run("rm", "promote", release, "--yes")
 
 
+@pytest.mark.slow
 def test_one_file_is_gone_and_the_others_do_not_blink(scene: Scene) -> None:
     release = scene.new_release()
     scene.stage(release)
