@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
 
+from publisher.core.announcement_text import format_size as format_size
 from publisher.core.decide import Decision
 from publisher.core.faults import Fault, Weight
 from publisher.core.plan import Plan
@@ -23,16 +24,6 @@ SHOWN = 5
 def count_files(count: int) -> str:
     """Write a number of files."""
     return "1 file" if count == 1 else f"{count} files"
-
-
-def format_size(size: int) -> str:
-    """Write a number of bytes for people, in decimal units."""
-    amount = float(size)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.2f} GB"
 
 
 def format_time(time: datetime) -> str:

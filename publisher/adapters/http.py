@@ -131,7 +131,7 @@ class Http:
             data=data,
             headers=dict(headers or {}),
             # Without any, a .netrc file on this machine would be obeyed.
-            auth=sign or _stay_anonymous,
+            auth=sign or stay_anonymous,
             timeout=(self.limits.connect, self.limits.read),
             allow_redirects=False,
             stream=True,
@@ -168,7 +168,8 @@ class Http:
         return bytes(body)
 
 
-def _stay_anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
+def stay_anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Sign nothing: without this, a .netrc file on this machine would be obeyed."""
     return request
 
 

@@ -22,6 +22,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 
+from publisher.adapters.http import stay_anonymous
 from publisher.errors import EdgeError
 
 _SECONDS = (5.0, 10.0)
@@ -84,7 +85,7 @@ class HttpPurge:
         self._sleep = sleep
         self._session = requests.Session()
         # Without this, a .netrc file on this machine would be obeyed.
-        self._session.auth = _stay_anonymous
+        self._session.auth = stay_anonymous
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         self._session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
         # It tries once by itself: attempts are counted here.
@@ -171,7 +172,3 @@ def _read_off(answer: requests.Response) -> None:
     """
     with suppress(HTTPError, OSError):
         answer.raw.read(_MOST_BYTES, decode_content=False)
-
-
-def _stay_anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request

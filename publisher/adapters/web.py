@@ -7,6 +7,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
+from publisher.adapters.http import stay_anonymous
 from publisher.core.digests import Digest
 from publisher.errors import EdgeError
 from publisher.ports import Seen
@@ -29,7 +30,7 @@ class Web:
         self._timeouts = timeouts
         self._session = requests.Session()
         # Without this, a .netrc file on this machine would be obeyed.
-        self._session.auth = _stay_anonymous
+        self._session.auth = stay_anonymous
         # Asked for as it is stored: a size after compression would be another one.
         self._session.headers.update({"User-Agent": user_agent, "Accept-Encoding": "identity"})
         # Only where there was no answer: every answer is one, however busy the site says it is.
@@ -85,7 +86,3 @@ class Web:
         except requests.RequestException as error:
             raise EdgeError(f"{url} broke off: {error}") from error
         return Digest(digest.hexdigest())
-
-
-def _stay_anonymous(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request

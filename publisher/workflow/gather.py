@@ -85,14 +85,14 @@ def _gather_role(world: World, role: str, release: str) -> RoleStaging:
     mine = world.profile.list_pointers(role)
     names = (sums.NAME, sums.COMMIT_NAME, *((POINTERS_NAME,) if mine else ()))
     # The hand-over is read before the files: what is uploaded meanwhile shows as a difference.
-    hand_over = {name: _read_small(world, prefix + name) for name in names}
+    hand_over = {name: read_small(world, prefix + name) for name in names}
     objects = _gather_files(world, prefix, hand_over)
     said = hand_over.get(POINTERS_NAME)
     return RoleStaging(
         objects=objects,
         sums=hand_over[sums.NAME],
         commit=hand_over[sums.COMMIT_NAME],
-        hold=_read_small(world, hold_key(role, release)),
+        hold=read_small(world, hold_key(role, release)),
         signed=check_hand_over(world, role, prefix, hand_over[sums.NAME]),
         pointers=read_staged_pointers(world, prefix, said, objects, mine) if mine else None,
     )
@@ -117,7 +117,8 @@ def _read_stored(bucket: Bucket, key: str) -> StoredObject | None:
     return StoredObject(found.version, found.size, digest, streamed=found.digest is None)
 
 
-def _read_small(world: World, key: str) -> SmallObject | None:
+def read_small(world: World, key: str) -> SmallObject | None:
+    """Read a small staged object whole, or answer None if there is none."""
     found = world.staging.read(key)
     return SmallObject(found.version_id, found.data, found.modified) if found else None
 

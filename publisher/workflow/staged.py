@@ -12,8 +12,9 @@ from publisher.core.pointers import NAME as POINTERS_NAME
 from publisher.core.profile import RM, Release
 from publisher.core.refusals import Refusal
 from publisher.core.selecting import Selection, Unknown, pick
-from publisher.core.snapshot import Described, RoleStaging, SmallObject, StagedPointers, StoredObject
+from publisher.core.snapshot import Described, RoleStaging, StagedPointers, StoredObject
 from publisher.errors import UsageError
+from publisher.workflow.gather import read_small
 from publisher.workflow.proofs import check_hand_over
 from publisher.workflow.world import World
 
@@ -98,7 +99,7 @@ def gather_staged(world: World, role: str, release: str, digests: dict[Version, 
     # To a builder, what is not listed answers "forbidden", not "absent".
     signed = sums.SIGNATURE_NAME in present
     names = (sums.NAME, sums.COMMIT_NAME, POINTERS_NAME)
-    hand_over = {name: _read_small(world, prefix + name) for name in names if name in present}
+    hand_over = {name: read_small(world, prefix + name) for name in names if name in present}
 
     def read(key: str) -> tuple[str, StoredObject | None]:
         found = world.staging.describe(prefix + key)
@@ -115,11 +116,6 @@ def gather_staged(world: World, role: str, release: str, digests: dict[Version, 
         signed=check_hand_over(world, role, prefix, hand_over.get(sums.NAME)) if signed else None,
         pointers=StagedPointers(hand_over.get(POINTERS_NAME)) if mine else None,
     )
-
-
-def _read_small(world: World, key: str) -> SmallObject | None:
-    found = world.staging.read(key)
-    return SmallObject(found.version_id, found.data, found.modified) if found else None
 
 
 def _store(world: World, found: Described, digests: dict[Version, Digest]) -> StoredObject:
